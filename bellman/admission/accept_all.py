@@ -1,0 +1,16 @@
+"""No admission control: every request enters the engine's queue."""
+
+from dataclasses import dataclass
+
+from bellman.sensing.observation import Observation
+
+
+@dataclass(frozen=True)
+class AcceptAll:
+    """Accept everything."""
+
+    name: str = ""
+
+    def refuse(self, observation: Observation) -> str | None:
+        """Accept."""
+        return None

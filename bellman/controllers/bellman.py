@@ -1,0 +1,47 @@
+"""The queue law with progressive signalling (beLLMan, arXiv 2510.15330; thresholds are ours)."""
+
+from dataclasses import dataclass
+
+from bellman.controllers.base import Level
+from bellman.errors import require
+from bellman.sensing.observation import Observation
+
+
+@dataclass(frozen=True)
+class QueueLaw:
+    """Level from the outstanding requests Q, moving at most `max_step` a control period.
+
+    target = clip((Q - q_low) / (q_high - q_low), 0, 1), Q = running + waiting requests.
+    """
+
+    q_low: float
+    """Outstanding requests up to which there is no congestion."""
+    q_high: float
+    """Outstanding requests from which congestion is full."""
+    max_step: float
+    """Largest change of the level in one control period, up or down."""
+    name: str = "bellman"
+
+    def __post_init__(self) -> None:
+        """Check the ranges."""
+        require(self.q_low >= 0, "controller.q_low", self.q_low, "must be 0 or more")
+        require(
+            self.q_high > self.q_low,
+            "controller.q_high",
+            self.q_high,
+            f"must be greater than controller.q_low={self.q_low}",
+        )
+        require(0 < self.max_step <= 1, "controller.max_step", self.max_step, "must be in (0, 1]")
+
+    def target(self, outstanding: float) -> float:
+        """Return the level the law heads for at Q = `outstanding` requests."""
+        return min(1.0, max(0.0, (outstanding - self.q_low) / (self.q_high - self.q_low)))
+
+    def start(self) -> Level:
+        """Return level 0."""
+        return Level(0.0)
+
+    def update(self, state: Level, observation: Observation, dt_s: float) -> Level:
+        """Move the level towards the target by at most `max_step`."""
+        change = self.target(observation.outstanding) - state.level
+        return Level(state.level + min(self.max_step, max(-self.max_step, change)))

@@ -1,0 +1,21 @@
+"""The uncontrolled arm: the level is always 0, so the application never shortens."""
+
+from dataclasses import dataclass
+
+from bellman.controllers.base import Level
+from bellman.sensing.observation import Observation
+
+
+@dataclass(frozen=True)
+class NoControl:
+    """Publish level 0 whatever happens."""
+
+    name: str = "none"
+
+    def start(self) -> Level:
+        """Return level 0."""
+        return Level(0.0)
+
+    def update(self, state: Level, observation: Observation, dt_s: float) -> Level:
+        """Return the state unchanged."""
+        return state

@@ -1,0 +1,36 @@
+"""Documents to summarize, with their reference summaries."""
+
+import hashlib
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One document of the corpus."""
+
+    document_id: str
+    text: str
+    """Sentences of a paragraph separated by one space, paragraphs by a blank line."""
+    sentences: tuple[str, ...]
+    reference: str
+    """The human summary; its sentences separated by newlines (what ROUGE-Lsum splits at)."""
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """Documents in a fixed order, and what was left out on the way."""
+
+    name: str
+    documents: tuple[Document, ...]
+    licence: str
+    left_out: dict[str, int] = field(default_factory=dict)
+    """Counts by reason: `empty document`, `empty reference`, `before 2016`..."""
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 over ids, texts and references in order: part of the run id."""
+        digest = hashlib.sha256()
+        for document in self.documents:
+            for part in (document.document_id, document.text, document.reference):
+                digest.update(part.encode() + b"\0")
+        return digest.hexdigest()

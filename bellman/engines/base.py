@@ -1,0 +1,122 @@
+"""What every engine offers the experiment: simulated, vLLM, or any OpenAI-compatible server."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from bellman.admission.base import Admission
+from bellman.controllers.base import Controller
+from bellman.energy.base import EnergyMeter
+from bellman.engines.source import Source
+from bellman.sensing.observation import Observation
+
+HeadersCallback = Callable[[Sequence[str]], None]
+"""Takes all values of the congestion header, once, when a response's headers arrive."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One summarization request as the application sends it."""
+
+    request_id: int
+    document_id: str
+    prompt: str
+    asked_words: int
+    max_tokens: int
+    prompt_tokens: int | None = None
+    """Known or estimated prompt length; a real engine reports its own."""
+    forced_output_tokens: int | None = None
+    """Length-forced mode: exactly this many output tokens, whatever the model would say."""
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """A finished answer. Times are in seconds of the running loop's clock."""
+
+    text: str | None
+    """None where no text exists (length-forced mode)."""
+    prompt_tokens: int | None
+    output_tokens: int | None
+    """As the engine reports them, never the number of chunks; None where it reports none."""
+    finish_reason: str | None
+    """`stop`, or `length` when the token guard cut the answer."""
+    first_token_s: float
+    last_token_s: float
+    preemptions: int | None = None
+
+
+class RequestFailed(Exception):
+    """A request without a usable answer."""
+
+    def __init__(self, status: Literal["rejected", "error", "timeout"], reason: str) -> None:
+        super().__init__(reason)
+        self.status = status
+        self.reason = reason
+
+
+class EngineDied(RuntimeError):
+    """The engine is gone; the run ends as failed with everything recorded so far."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServerState:
+    """What the server says of itself, for the timeline: its load and its published level."""
+
+    observation: Observation | None
+    level: float | None
+    level_age_s: float | None
+
+
+class EngineSession(Protocol):
+    """One episode on an engine, under one controller and admission, with empty queues at start."""
+
+    async def generate(self, request: Request, on_headers: HeadersCallback) -> Completion:
+        """Send one request and wait for its whole answer.
+
+        `on_headers` is called as soon as response headers arrive (before the first token).
+        Raises `RequestFailed` for this request's failure and `EngineDied` when the engine is gone.
+        """
+
+    async def state(self) -> ServerState:
+        """Return the server's load and level (GET /bellman/congestion on a real server)."""
+
+    def energy_meter(self) -> EnergyMeter | None:
+        """Return the engine's own meter (the simulated one models energy), or None."""
+
+
+@dataclass(frozen=True)
+class Control:
+    """The infrastructure's half of an arm, as the server needs it."""
+
+    controller: Controller
+    admission: Admission
+    period_s: float
+
+
+class Engine(Protocol):
+    """A configured engine: `async with engine:` starts and stops whatever it needs."""
+
+    @property
+    def source(self) -> Source:
+        """`simulated` or `measured`; every record carries it."""
+
+    @property
+    def loop_factory(self) -> Callable[[], asyncio.AbstractEventLoop] | None:
+        """A virtual-time loop for simulated engines, None for the normal loop."""
+
+    def describe(self) -> dict[str, object]:
+        """Return model, versions, arguments and profile, for provenance.json."""
+
+    def count_tokens(self, text: str) -> int | None:
+        """Count tokens with the engine's tokenizer, or None when it has none at hand."""
+
+    async def __aenter__(self) -> "Engine":
+        """Start the engine; raises `RunError` with the remedy when it cannot."""
+
+    async def __aexit__(self, *exc: object) -> None:
+        """Stop the engine and every process it started."""
+
+    def session(self, control: Control) -> AbstractAsyncContextManager[EngineSession]:
+        """Open one episode: empty queues, law restarted, prefix cache reset."""

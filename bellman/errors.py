@@ -1,0 +1,21 @@
+"""The errors a user can cause; `run.py` prints each as one line, never as a traceback."""
+
+
+class ConfigError(ValueError):
+    """A configuration value that cannot be run: names the key, the value and what is allowed."""
+
+    def __init__(self, key: str, value: object, allowed: str) -> None:
+        super().__init__(f"{key}={value}: {allowed}")
+        self.key = key
+        self.value = value
+        self.allowed = allowed
+
+
+class RunError(RuntimeError):
+    """A run that cannot start or go on, with its remedy in one line; what was recorded stays."""
+
+
+def require(condition: bool, key: str, value: object, allowed: str) -> None:
+    """Raise `ConfigError` unless `condition` holds; for `__post_init__` of config dataclasses."""
+    if not condition:
+        raise ConfigError(key, value, allowed)

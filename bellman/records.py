@@ -1,0 +1,186 @@
+"""The record schemas of a run folder, and the writer that loses nothing when it is killed."""
+
+import json
+import os
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Literal, Self
+
+import pyarrow as pa
+import pyarrow.json as pa_json
+import pyarrow.parquet as pq
+
+from bellman.engines.source import Source
+
+Status = Literal["ok", "rejected", "error", "timeout", "unfinished"]
+STATUSES: tuple[Status, ...] = ("ok", "rejected", "error", "timeout", "unfinished")
+WARMUP = "warmup"
+"""The phase that is never counted."""
+DRAIN = "drain"
+"""The time after the schedule's end in which outstanding requests finish; nothing is sent."""
+
+
+@dataclass(slots=True)
+class RequestRecord:
+    """One intended request of one arm. Times are seconds since the episode's start."""
+
+    repeat: int
+    arm: str
+    request_id: int
+    document_id: str
+    phase: str
+    """Phase of the schedule that the intended send time falls in."""
+    intended_s: float
+    source: Source
+    status: Status
+    reason: str | None = None
+    """Why it is not `ok`."""
+    sent_s: float | None = None
+    first_token_s: float | None = None
+    last_token_s: float | None = None
+    ended_s: float | None = None
+    level: float | None = None
+    """Congestion level the application acted on; None before its first signal."""
+    level_age_s: float | None = None
+    scale: float | None = None
+    """Word budget / default."""
+    word_budget: int | None = None
+    """Words the application wants."""
+    asked_words: int | None = None
+    """Words the prompt asks for (differs from the budget only with calibrated adaptation)."""
+    max_tokens: int | None = None
+    prompt_tokens: int | None = None
+    output_tokens: int | None = None
+    output_words: int | None = None
+    finish_reason: str | None = None
+    text_id: str | None = None
+    """Key into texts.parquet."""
+    preemptions: int | None = None
+
+
+REQUESTS = pa.schema(
+    [
+        ("repeat", pa.int32()),
+        ("arm", pa.string()),
+        ("request_id", pa.int64()),
+        ("document_id", pa.string()),
+        ("phase", pa.string()),
+        ("intended_s", pa.float64()),
+        ("source", pa.string()),
+        ("status", pa.string()),
+        ("reason", pa.string()),
+        ("sent_s", pa.float64()),
+        ("first_token_s", pa.float64()),
+        ("last_token_s", pa.float64()),
+        ("ended_s", pa.float64()),
+        ("level", pa.float64()),
+        ("level_age_s", pa.float64()),
+        ("scale", pa.float64()),
+        ("word_budget", pa.int32()),
+        ("asked_words", pa.int32()),
+        ("max_tokens", pa.int32()),
+        ("prompt_tokens", pa.int32()),
+        ("output_tokens", pa.int32()),
+        ("output_words", pa.int32()),
+        ("finish_reason", pa.string()),
+        ("text_id", pa.string()),
+        ("preemptions", pa.int32()),
+    ]
+)
+
+TEXTS = pa.schema([("text_id", pa.string()), ("document_id", pa.string()), ("text", pa.string())])
+
+SCHEDULE = pa.schema(
+    [
+        ("repeat", pa.int32()),
+        ("request_id", pa.int64()),
+        ("intended_s", pa.float64()),
+        ("document_id", pa.string()),
+        ("phase", pa.string()),
+        # Lengths of a trace, where the schedule comes from one; null otherwise.
+        ("prompt_tokens", pa.int32()),
+        ("output_tokens", pa.int32()),
+    ]
+)
+
+TIMELINE = pa.schema(
+    [
+        ("repeat", pa.int32()),
+        ("arm", pa.string()),
+        ("time_s", pa.float64()),
+        ("phase", pa.string()),
+        ("source", pa.string()),
+        ("level", pa.float64()),
+        ("waiting", pa.int32()),
+        ("running", pa.int32()),
+        ("kv_usage", pa.float64()),
+        # The budget that the application would ask for now.
+        ("word_budget", pa.int32()),
+        # Joules since the meter's start, and mean power since the row before.
+        ("energy_j", pa.float64()),
+        ("power_w", pa.float64()),
+        ("prompt_tokens_total", pa.int64()),
+        ("generated_tokens_total", pa.int64()),
+        ("preemptions_total", pa.int64()),
+    ]
+)
+
+
+class JsonLinesWriter:
+    """Appends one JSON object a line, each with one unbuffered write.
+
+    What was written survives SIGKILL of this process at any instant; at most the last line is cut.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+
+    def write(self, record: Any) -> None:
+        """Append a record (a dataclass); raises OSError when the disk is full."""
+        line = json.dumps(asdict(record), ensure_ascii=False).encode() + b"\n"
+        written = os.write(self._descriptor, line)
+        while written < len(line):
+            written += os.write(self._descriptor, line[written:])
+
+    def close(self) -> None:
+        """Close the file; closing twice does nothing."""
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+def read_json_lines(path: Path, schema: pa.Schema) -> pa.Table:
+    """Read a JSON Lines file into a table of `schema`; a last line cut by a kill is left out."""
+    data = path.read_bytes()
+    data = data[: data.rfind(b"\n") + 1]
+    if not data:
+        return schema.empty_table()
+    options = pa_json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="error")
+    return pa_json.read_json(pa.BufferReader(data), parse_options=options).select(schema.names)
+
+
+def write_parquet(table: pa.Table, path: Path) -> None:
+    """Write a parquet file atomically, so that a file that exists is whole."""
+    partial = path.with_suffix(".partial")
+    pq.write_table(table, partial)
+    partial.replace(path)
+
+
+def write_json(value: object, path: Path) -> None:
+    """Write a JSON file atomically; NaN is refused (not measured is null)."""
+    partial = path.with_suffix(".partial")
+    partial.write_text(json.dumps(value, indent=2, allow_nan=False, ensure_ascii=False) + "\n")
+    partial.replace(path)
