@@ -1,0 +1,1 @@
+"""Load: when which request is sent, how it is sent, and whether it left on time."""

@@ -1,0 +1,95 @@
+"""The schedule: every intended request of a repeat, drawn before anything runs."""
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, astuple, dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from bellman.records import SCHEDULE
+
+CALM = "calm"
+CONGESTED = "congested"
+RECOVERY = "recovery"
+
+_METADATA = b"bellman.schedule"
+_TIMES, _DOCUMENTS = 0, 1
+
+
+@dataclass(frozen=True, slots=True)
+class Phase:
+    """A named part of the schedule, [start_s, end_s), with its mean offered rate."""
+
+    name: str
+    start_s: float
+    end_s: float
+    rate_rps: float
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduledRequest:
+    """One intended request; `intended_s` counts from the episode's start, in whole microseconds."""
+
+    request_id: int
+    intended_s: float
+    document_id: str
+    phase: str
+    prompt_tokens: int | None = None
+    """Prompt length where the schedule comes from a trace."""
+    output_tokens: int | None = None
+    """Output length where the schedule comes from a trace."""
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """Intended requests in order of time, the phases that cover them, and the end of both."""
+
+    requests: tuple[ScheduledRequest, ...]
+    phases: tuple[Phase, ...]
+    end_s: float
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 over the exact values of requests and phases; arms of a repeat share it."""
+        digest = hashlib.sha256()
+        for request in self.requests:
+            digest.update(repr(astuple(request)).encode())
+        digest.update(repr((self.phases, self.end_s)).encode())
+        return digest.hexdigest()
+
+    def to_table(self, repeat: int) -> pa.Table:
+        """Return the table of `SCHEDULE`; phases and end travel in its metadata."""
+        rows = [{"repeat": repeat, **asdict(request)} for request in self.requests]
+        shape = {"phases": [asdict(phase) for phase in self.phases], "end_s": self.end_s}
+        metadata = {_METADATA: json.dumps(shape).encode()}
+        return pa.Table.from_pylist(rows, SCHEDULE).replace_schema_metadata(metadata)
+
+    @classmethod
+    def from_table(cls, table: pa.Table, repeat: int) -> "Schedule":
+        """Read back the schedule of one repeat from (a concatenation of) `to_table` tables."""
+        shape = json.loads(table.schema.metadata[_METADATA])
+        rows = table.filter(pc.equal(table["repeat"], repeat)).drop_columns(["repeat"])
+        return cls(
+            tuple(ScheduledRequest(**row) for row in rows.to_pylist()),
+            tuple(Phase(**phase) for phase in shape["phases"]),
+            shape["end_s"],
+        )
+
+
+def time_generator(seed: int, repeat: int) -> np.random.Generator:
+    """Return the stream that arrival times are drawn from."""
+    return np.random.default_rng(np.random.SeedSequence([seed, repeat, _TIMES]))
+
+
+def draw_documents(document_ids: Sequence[str], count: int, seed: int, repeat: int) -> list[str]:
+    """Return `count` document ids: whole shuffled passes, so that all are used equally often.
+
+    The stream is its own, so that another arrival process meets the same documents in order.
+    """
+    generator = np.random.default_rng(np.random.SeedSequence([seed, repeat, _DOCUMENTS]))
+    passes = max(1, -(-count // len(document_ids)))
+    order = np.concatenate([generator.permutation(len(document_ids)) for _ in range(passes)])
+    return [document_ids[index] for index in order[:count]]
