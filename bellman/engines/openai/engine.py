@@ -1,0 +1,192 @@
+"""Attaches to any running OpenAI-compatible server: `engine=openai engine.base_url=...`."""
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any, Self
+from urllib.parse import urlsplit
+
+import aiohttp
+
+from bellman.engines.base import Control
+from bellman.engines.openai.child import child_server
+from bellman.engines.openai.control import DEADLINE_S, put_control, read_state
+from bellman.engines.openai.failures import message_of
+from bellman.engines.openai.session import (
+    ChatServer,
+    Died,
+    OpenAISession,
+    not_watched,
+    open_pool,
+)
+from bellman.engines.source import Source
+from bellman.errors import RunError, require
+
+OURS = ("model", "messages", "max_tokens", "min_tokens", "ignore_eos", "stream", "stream_options")
+"""Entries of a request's body that the client decides."""
+IDLE_DEADLINE_S = 60.0
+"""How long an episode waits for the requests before it to leave the server."""
+
+
+@dataclass
+class OpenAIEngine:
+    """A server that somebody else started, controlled by its middleware or by our gateway."""
+
+    base_url: str
+    """With or without `/v1` at the end."""
+    model: str | None = None
+    """The model's name at the server; None asks for the first of GET /v1/models."""
+    api_key_env: str | None = None
+    """Environment variable that holds the API key, where the server wants one."""
+    request_timeout_s: float = 600.0
+    """Deadline of a request, from sending it to its last token."""
+    sampling: dict[str, Any] = field(default_factory=dict)
+    """Further entries of every request's body: temperature, seed, top_p..."""
+
+    def __post_init__(self) -> None:
+        """Check the values."""
+        parts = urlsplit(self.base_url)
+        good_url = parts.scheme in ("http", "https") and bool(parts.netloc)
+        require(good_url, "engine.base_url", self.base_url, "must be like http://127.0.0.1:8000/v1")
+        timeout_s = self.request_timeout_s
+        require(timeout_s > 0, "engine.request_timeout_s", timeout_s, "must be greater than 0")
+        for name in OURS:
+            require(
+                name not in self.sampling, f"engine.sampling.{name}", "", "is set by the client"
+            )
+        self._stack = AsyncExitStack()
+        self._pool: aiohttp.ClientSession | None = None
+        self._server: ChatServer | None = None
+        self._facts: dict[str, object] = {}
+
+    @property
+    def source(self) -> Source:
+        """A real server is measured."""
+        return "measured"
+
+    @property
+    def loop_factory(self) -> Callable[[], asyncio.AbstractEventLoop] | None:
+        """Real time: the normal loop."""
+        return None
+
+    def describe(self) -> dict[str, object]:
+        """Return the server, model and sampling, and what the server said of itself."""
+        return {
+            "engine": "openai",
+            "base_url": self.base_url,
+            "model": self.model,
+            "request_timeout_s": self.request_timeout_s,
+            "sampling": dict(self.sampling),
+            **self._facts,
+        }
+
+    def count_tokens(self, text: str) -> int | None:
+        """Return None: the server's tokenizer is not at hand."""
+        return None
+
+    async def __aenter__(self) -> Self:
+        """Check that the server answers; start a gateway if it has no middleware of ours."""
+        try:
+            await self._attach()
+        except BaseException:
+            await self._stack.aclose()
+            raise
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        """Close the pool and end the gateway."""
+        await self._stack.aclose()
+
+    @asynccontextmanager
+    async def session(self, control: Control) -> AsyncIterator[OpenAISession]:
+        """Open an episode on an idle server: law restarted, prefix cache reset where possible."""
+        assert self._pool is not None and self._server is not None, "use it in `async with`"
+        session = await start_episode(self._pool, self._server, control)
+        self._facts["prefix_cache_reset"] = await reset_prefix_cache(self._pool, self._root_url)
+        yield session
+
+    @property
+    def _root_url(self) -> str:
+        return self.base_url.rstrip("/").removesuffix("/v1")
+
+    async def _attach(self) -> None:
+        key = self._api_key()
+        self._pool = await self._stack.enter_async_context(open_pool(key))
+        models = await self._models(self._pool)
+        model = self.model or (models[0] if models else None)
+        if model is None:
+            raise RunError(f"{self._root_url} names no model: give engine.model")
+        has_middleware = await read_state(self._pool, self._root_url) is not None
+        root_url = self._root_url
+        if not has_middleware:
+            root_url = await self._stack.enter_async_context(_gateway(root_url))
+        self._facts |= {"model": model, "models": models, "gateway": not has_middleware}
+        self._server = ChatServer(root_url, model, self.request_timeout_s, self.sampling)
+
+    def _api_key(self) -> str | None:
+        if self.api_key_env is None:
+            return None
+        key = os.environ.get(self.api_key_env)
+        if not key:
+            raise RunError(f"engine.api_key_env={self.api_key_env}: this variable is not set")
+        return key
+
+    async def _models(self, pool: aiohttp.ClientSession) -> list[str]:
+        """Return the server's models; raises `RunError` where nothing answers at the address."""
+        url = f"{self._root_url}/v1/models"
+        try:
+            async with asyncio.timeout(DEADLINE_S), pool.get(url) as response:
+                status, body = response.status, await response.read()
+                value = await response.json() if status == 200 else {}
+        except (aiohttp.ClientError, OSError, ValueError) as error:
+            raise RunError(
+                f"no OpenAI-compatible server answers at {url}: {error or 'no answer in time'}"
+            ) from None
+        if status not in (200, 404):
+            raise RunError(f"the server refuses {url}: HTTP {status}: {message_of(body)}")
+        entries = value.get("data", []) if isinstance(value, dict) else []
+        return [str(entry["id"]) for entry in entries if isinstance(entry, dict) and "id" in entry]
+
+
+def _gateway(upstream_url: str) -> AbstractAsyncContextManager[str]:
+    """Start our gateway in front of a server that has no middleware of ours."""
+    return child_server(
+        ("-m", "bellman.gateway", "--upstream", upstream_url, "--port", "0", "--with-parent"),
+        {"BELLMAN_CONTROL_ALLOWED": "1"},
+    )
+
+
+async def start_episode(
+    pool: aiohttp.ClientSession, server: ChatServer, control: Control, died: Died = not_watched
+) -> OpenAISession:
+    """Wait until the server is idle, then restart its law; raises `RunError` if it stays busy."""
+    loop = asyncio.get_running_loop()
+    deadline_s = loop.time() + IDLE_DEADLINE_S
+    while (outstanding := await _outstanding(pool, server.root_url)) > 0:
+        if loop.time() > deadline_s:
+            raise RunError(
+                f"{server.root_url} is not idle: {outstanding} requests outstanding "
+                f"after {IDLE_DEADLINE_S:g} s; end its other clients"
+            )
+        await asyncio.sleep(0.2)
+    await put_control(pool, server.root_url, control)
+    return OpenAISession(pool, server, died)
+
+
+async def _outstanding(pool: aiohttp.ClientSession, root_url: str) -> int:
+    state = await read_state(pool, root_url)
+    return state.observation.outstanding if state is not None and state.observation else 0
+
+
+async def reset_prefix_cache(pool: aiohttp.ClientSession, root_url: str) -> bool:
+    """Empty the prefix cache where the server offers it (vLLM in development mode)."""
+    try:
+        async with (
+            asyncio.timeout(DEADLINE_S),
+            pool.post(f"{root_url}/reset_prefix_cache") as response,
+        ):
+            return response.status == 200
+    except (aiohttp.ClientError, OSError):
+        return False

@@ -1,0 +1,56 @@
+"""Server processes for tests: the configurable mock, and servers of raw bytes."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+
+from bellman.engines.base import Request
+from bellman.engines.openai.session import ChatServer, Died, OpenAISession, not_watched
+
+MOCK = str(Path(__file__).parents[1] / "benchmarks" / "mock_openai_server.py")
+
+
+@dataclass
+class Mock:
+    """A running mock server and the pool to reach it."""
+
+    pool: aiohttp.ClientSession
+    url: str
+
+    async def behave(self, **behaviour: Any) -> None:
+        async with self.pool.put(f"{self.url}/mock", json=behaviour) as response:
+            assert response.status == 200
+
+    async def counts(self) -> dict[str, int]:
+        async with self.pool.get(f"{self.url}/mock") as response:
+            counts: dict[str, int] = await response.json()
+            return counts
+
+    def session(self, timeout_s: float = 20.0, died: Died = not_watched) -> OpenAISession:
+        server = ChatServer(self.url, "mock", timeout_s, {"temperature": 0.0})
+        return OpenAISession(self.pool, server, died)
+
+
+def a_request(forced_output_tokens: int | None = None) -> Request:
+    return Request(1, "d1", "Summarize.", 50, 100, forced_output_tokens=forced_output_tokens)
+
+
+def ignore(values: Sequence[str]) -> None:
+    """Take no notice of a response's headers."""
+
+
+Reply = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
+
+
+@asynccontextmanager
+async def raw_server(reply: Reply) -> AsyncIterator[str]:
+    """Serve raw bytes, for answers that no HTTP library would send."""
+    server = await asyncio.start_server(reply, "127.0.0.1", 0)
+    async with server:
+        host, port = server.sockets[0].getsockname()[:2]
+        yield f"http://{host}:{port}"
