@@ -28,7 +28,7 @@ def expected_requests(segments: Sequence[Segment]) -> float:
 
 
 def to_clock(unit: NDArray[np.float64], segments: Sequence[Segment]) -> NDArray[np.float64]:
-    """Map instants of a process of rate 1 to seconds, by inverting the integral of the rate.
+    """Map rising instants of a process of rate 1 to seconds, by inverting the integral of the rate.
 
     A process that is stationary at rate 1 becomes one whose mean rate is the profile's at every
     instant, and that keeps its burstiness. Times are whole microseconds (rounded down), which is
@@ -36,10 +36,11 @@ def to_clock(unit: NDArray[np.float64], segments: Sequence[Segment]) -> NDArray[
     """
     bounds = np.cumsum([0.0] + [segment.expected for segment in segments])
     times = np.empty_like(unit)
-    for segment, low, high in zip(segments, bounds[:-1], bounds[1:], strict=True):
-        inside = (unit >= low) & (unit < high)
+    edges = np.searchsorted(unit, bounds)
+    for number, segment in enumerate(segments):
+        inside = slice(edges[number], edges[number + 1])
         slope = (segment.end_rps - segment.start_rps) / (segment.end_s - segment.start_s)
-        count = unit[inside] - low
+        count = unit[inside] - bounds[number]
         # Solves start_rps t + slope t^2 / 2 = count, in the form that is stable for slope -> 0.
         root = np.sqrt(np.maximum(0.0, segment.start_rps**2 + 2 * slope * count))
         denominator = segment.start_rps + root

@@ -59,6 +59,18 @@ def check_capacity(capacity_rps: float | None) -> None:
     )
 
 
+def check_loads(**loads: float) -> None:
+    """Check rates that are relative to the capacity."""
+    for key, load in loads.items():
+        require(load > 0, f"arrivals.{key}", load, "must be greater than 0")
+
+
+def check_durations(**durations_s: float) -> None:
+    """Check the lengths of phases, in seconds."""
+    for key, duration_s in durations_s.items():
+        require(duration_s > 0, f"arrivals.{key}", duration_s, "must be greater than 0")
+
+
 def draw_schedule(
     process: str,
     burstiness: float,

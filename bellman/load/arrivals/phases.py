@@ -4,7 +4,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bellman.errors import require
-from bellman.load.arrivals.base import check_capacity, check_process, draw_schedule
+from bellman.load.arrivals.base import (
+    check_capacity,
+    check_durations,
+    check_loads,
+    check_process,
+    draw_schedule,
+)
 from bellman.load.rate_profile import Segment
 from bellman.load.schedule import CALM, CONGESTED, RECOVERY, Phase, Schedule
 from bellman.records import WARMUP
@@ -36,13 +42,13 @@ class Phases:
         """Check the ranges."""
         check_process(self.process, self.burstiness)
         check_capacity(self.capacity_rps)
-        for key in ("overload", "calm_load", "recovery_load"):
-            load = getattr(self, key)
-            require(load > 0, f"arrivals.{key}", load, "must be greater than 0")
+        check_loads(
+            overload=self.overload, calm_load=self.calm_load, recovery_load=self.recovery_load
+        )
+        check_durations(
+            calm_s=self.calm_s, congested_s=self.congested_s, recovery_s=self.recovery_s
+        )
         require(self.warmup_s >= 0, "arrivals.warmup_s", self.warmup_s, "must be 0 or more")
-        for key in ("calm_s", "congested_s", "recovery_s"):
-            duration_s = getattr(self, key)
-            require(duration_s > 0, f"arrivals.{key}", duration_s, "must be greater than 0")
 
     @property
     def needs_capacity(self) -> bool:

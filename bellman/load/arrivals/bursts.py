@@ -1,0 +1,85 @@
+"""On-off bursts: overload that comes and goes faster than a control law may like."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from bellman.errors import require
+from bellman.load.arrivals.base import (
+    check_capacity,
+    check_durations,
+    check_loads,
+    check_process,
+    draw_schedule,
+)
+from bellman.load.rate_profile import Segment
+from bellman.load.schedule import CONGESTED, RECOVERY, Phase, Schedule
+from bellman.records import WARMUP
+
+
+@dataclass(frozen=True)
+class Bursts:
+    """Stretches of overload (`on_s`) with calm stretches (`off_s`) between them."""
+
+    process: str
+    burstiness: float
+    """Shape of gamma and Weibull gaps (1 is Poisson, below 1 is burstier); 1 for the others."""
+    overload: float
+    """Offered rate of a burst / capacity."""
+    calm_load: float
+    """Offered rate between bursts, in warm-up and recovery / capacity."""
+    warmup_s: float
+    """Seconds at the calm rate that are never counted."""
+    on_s: float
+    off_s: float
+    bursts: int
+    recovery_s: float
+    capacity_rps: float | None = None
+    """Capacity of the uncontrolled engine in requests per second; null = measure it."""
+
+    def __post_init__(self) -> None:
+        """Check the ranges."""
+        check_process(self.process, self.burstiness)
+        check_capacity(self.capacity_rps)
+        check_loads(overload=self.overload, calm_load=self.calm_load)
+        check_durations(on_s=self.on_s, off_s=self.off_s, recovery_s=self.recovery_s)
+        require(self.bursts >= 1, "arrivals.bursts", self.bursts, "must be 1 or more")
+        require(self.warmup_s >= 0, "arrivals.warmup_s", self.warmup_s, "must be 0 or more")
+
+    @property
+    def needs_capacity(self) -> bool:
+        """Whether the capacity has to be measured before the schedule can be drawn."""
+        return self.capacity_rps is None
+
+    def schedule(
+        self, capacity_rps: float, document_ids: Sequence[str], seed: int, repeat: int
+    ) -> Schedule:
+        """Draw the schedule; the whole train, from first to last burst, is the congested phase."""
+        calm_rps, burst_rps = self.calm_load * capacity_rps, self.overload * capacity_rps
+        steps = [(self.warmup_s, calm_rps), (self.on_s, burst_rps)]
+        steps += [(self.off_s, calm_rps), (self.on_s, burst_rps)] * (self.bursts - 1)
+        steps += [(self.recovery_s, calm_rps)]
+        segments: list[Segment] = []
+        start_s = 0.0
+        for duration_s, rate_rps in steps:
+            if duration_s > 0:
+                segments.append(Segment(start_s, start_s + duration_s, rate_rps, rate_rps))
+                start_s += duration_s
+        train_s = self.bursts * self.on_s + (self.bursts - 1) * self.off_s
+        train_end_s = self.warmup_s + train_s
+        train_requests = self.bursts * self.on_s * burst_rps
+        train_requests += (self.bursts - 1) * self.off_s * calm_rps
+        phases = [
+            Phase(CONGESTED, self.warmup_s, train_end_s, train_requests / train_s),
+            Phase(RECOVERY, train_end_s, start_s, calm_rps),
+        ]
+        if self.warmup_s > 0:
+            phases.insert(0, Phase(WARMUP, 0.0, self.warmup_s, calm_rps))
+        return draw_schedule(
+            self.process,
+            self.burstiness,
+            segments=segments,
+            phases=phases,
+            document_ids=document_ids,
+            seed=seed,
+            repeat=repeat,
+        )
