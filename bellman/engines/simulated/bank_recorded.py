@@ -1,0 +1,149 @@
+"""A bank of a real model's answers, recorded with `scripts/record_responses.py`.
+
+One parquet file: a row per (document, asked words), and in the schema's metadata, under `bellman`,
+a JSON object that says how they were made.
+"""
+
+import json
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from bellman.corpus.base import Corpus
+from bellman.engines.simulated.bank import Response
+from bellman.errors import RunError, require
+
+RECORDED_RESPONSES = pa.schema(
+    [
+        ("document_id", pa.string()),
+        ("asked_words", pa.int32()),
+        ("text", pa.string()),
+        ("words", pa.int32()),
+        # As the server reports them: they count the end-of-text token.
+        ("output_tokens", pa.int32()),
+        ("prompt_tokens", pa.int32()),
+        ("finish_reason", pa.string()),
+    ]
+)
+METADATA_KEY = b"bellman"
+METADATA_FIELDS = (
+    "model",
+    "revision",
+    "prompt_template",
+    "decoding",
+    "corpus",
+    "corpus_digest",
+    "recorded_utc",
+)
+PACKAGED = Path(str(files("bellman"))) / "data"
+"""Banks that come with the project."""
+
+
+@dataclass(frozen=True)
+class RecordedBank:
+    """A recorded bank's file."""
+
+    path: str
+    """Name of a bank that comes with the project, or path of your own."""
+
+    def __post_init__(self) -> None:
+        """Check that the file is there."""
+        packaged = ", ".join(sorted(path.name for path in PACKAGED.glob("*.parquet"))) or "none"
+        require(
+            self.file.is_file(),
+            "engine.bank.path",
+            self.path,
+            f"must be an existing file or a bank of the project ({packaged})",
+        )
+
+    @property
+    def file(self) -> Path:
+        """The project's bank of that name, else the path itself."""
+        packaged = PACKAGED / self.path
+        return packaged if packaged.is_file() else Path(self.path)
+
+    def open(self, corpus: Corpus) -> "RecordedResponses":
+        """Read the bank; raises `RunError` unless it was recorded over this corpus."""
+        table, metadata = read_recorded(self.file)
+        bank = RecordedResponses(self.file, table, metadata)
+        bank.check(corpus)
+        return bank
+
+
+class RecordedResponses:
+    """A recorded bank in memory."""
+
+    def __init__(self, file: Path, table: pa.Table, metadata: dict[str, Any]) -> None:
+        self._file = file
+        self.metadata = metadata
+        self._responses = {
+            (row["document_id"], row["asked_words"]): Response(
+                row["text"], row["words"], row["output_tokens"], row["finish_reason"]
+            )
+            for row in table.to_pylist()
+        }
+
+    @property
+    def kind(self) -> str:
+        """`recorded from <model>`."""
+        return f"recorded from {self.metadata['model']}"
+
+    def check(self, corpus: Corpus) -> None:
+        """Raise `RunError` unless the bank has every document of the corpus, unchanged."""
+        recorded = {document_id for document_id, _ in self._responses}
+        known = {document.document_id for document in corpus.documents}
+        problem = None
+        if self.metadata["corpus"] != corpus.name:
+            problem = f"is over corpus {self.metadata['corpus']}, not {corpus.name}"
+        elif known - recorded:
+            missing = sorted(known - recorded)
+            problem = f"lacks {len(missing)} documents of the corpus, {missing[0]!r} among them"
+        elif known == recorded and self.metadata["corpus_digest"] != corpus.digest:
+            problem = "was recorded over other texts of the corpus"
+        if problem:
+            raise RunError(
+                f"the response bank {self._file.name} {problem}: record one with "
+                "scripts/record_responses.py, or use engine/bank=extractive"
+            )
+
+    def lookup(self, document_id: str, asked_words: int) -> Response:
+        """Return the answer; raises `RunError` naming the asked lengths that the bank has."""
+        response = self._responses.get((document_id, asked_words))
+        if response is None:
+            lengths = sorted({asked for known, asked in self._responses if known == document_id})
+            has = f"has {', '.join(map(str, lengths))}" if lengths else "lacks that document"
+            raise RunError(
+                f"the response bank {self._file.name} has no answer of document {document_id!r} "
+                f"for {asked_words} words (it {has}): ask for those, record more with "
+                "scripts/record_responses.py, or use engine/bank=extractive"
+            )
+        return response
+
+
+def read_recorded(file: Path) -> tuple[pa.Table, dict[str, Any]]:
+    """Read a bank's rows and metadata; raises `RunError` when the file is not a bank."""
+    try:
+        table = pq.read_table(file)
+        metadata = json.loads((table.schema.metadata or {})[METADATA_KEY])
+        rows = table.select(RECORDED_RESPONSES.names).cast(RECORDED_RESPONSES)
+        missing = [field for field in METADATA_FIELDS if field not in metadata]
+    except (OSError, KeyError, ValueError, pa.ArrowException) as error:
+        reason = str(error).splitlines()[0]
+        raise RunError(f"{file} is no response bank ({reason}); record one again") from None
+    if missing:
+        raise RunError(f"{file} is no response bank (no {missing[0]} in its metadata)")
+    return rows, metadata
+
+
+def write_recorded(table: pa.Table, metadata: dict[str, Any], file: Path) -> None:
+    """Write a bank of `RECORDED_RESPONSES` rows; `metadata` has every one of `METADATA_FIELDS`."""
+    missing = [field for field in METADATA_FIELDS if field not in metadata]
+    if missing:
+        raise ValueError(f"metadata lacks {', '.join(missing)}")
+    content = json.dumps(metadata, ensure_ascii=False).encode()
+    rows = table.cast(RECORDED_RESPONSES).replace_schema_metadata({METADATA_KEY: content})
+    pq.write_table(rows, file, compression="zstd")

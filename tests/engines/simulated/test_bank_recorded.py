@@ -1,0 +1,107 @@
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from bellman.corpus.base import Corpus, Document
+from bellman.engines.simulated.bank_recorded import (
+    RECORDED_RESPONSES,
+    RecordedBank,
+    write_recorded,
+)
+from bellman.errors import ConfigError, RunError
+
+CORPUS = Corpus("tiny", tuple(Document(key, "A b.", ("A b.",), "C.") for key in "ab"), "none")
+
+
+def metadata(**changes: str) -> dict[str, Any]:
+    return {
+        "model": "a/model",
+        "revision": "main",
+        "prompt_template": "{document}\n\nAt most {words} words.",
+        "decoding": {"temperature": 0},
+        "corpus": "tiny",
+        "corpus_digest": CORPUS.digest,
+        "recorded_utc": "2026-01-01T00:00:00Z",
+        **changes,
+    }
+
+
+def rows(document_ids: str = "ab") -> pa.Table:
+    return pa.Table.from_pylist(
+        [
+            {
+                "document_id": key,
+                "asked_words": asked,
+                "text": f"{key} said",
+                "words": 2,
+                "output_tokens": asked * 2,
+                "prompt_tokens": 30,
+                "finish_reason": "length" if asked > 100 else "stop",
+            }
+            for key in document_ids
+            for asked in (40, 160)
+        ],
+        schema=RECORDED_RESPONSES,
+    )
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "bank.parquet"
+    write_recorded(rows(), metadata(), path)
+    return path
+
+
+def test_gives_back_what_was_recorded(file: Path) -> None:
+    bank = RecordedBank(str(file)).open(CORPUS)
+    response = bank.lookup("b", 160)
+    assert (response.text, response.words, response.output_tokens) == ("b said", 2, 320)
+    assert response.finish_reason == "length"
+    assert bank.kind == "recorded from a/model"
+    assert bank.metadata["decoding"] == {"temperature": 0}
+
+
+def test_a_part_of_the_corpus_will_do(file: Path) -> None:
+    part = Corpus("tiny", CORPUS.documents[:1], "none")
+    assert RecordedBank(str(file)).open(part).lookup("a", 40).output_tokens == 80
+
+
+def test_an_unrecorded_length_is_refused_with_those_that_are_there(file: Path) -> None:
+    with pytest.raises(RunError, match=r"for 80 words \(it has 40, 160\)"):
+        RecordedBank(str(file)).open(CORPUS).lookup("a", 80)
+    with pytest.raises(RunError, match="lacks that document"):
+        RecordedBank(str(file)).open(CORPUS).lookup("z", 40)
+
+
+@pytest.mark.parametrize(
+    ("document_ids", "changes", "message"),
+    [
+        ("ab", {"corpus": "other"}, "is over corpus other, not tiny"),
+        ("a", {}, "lacks 1 documents of the corpus, 'b' among them"),
+        ("ab", {"corpus_digest": "0"}, "was recorded over other texts"),
+    ],
+)
+def test_a_bank_over_something_else_is_refused(
+    tmp_path: Path, document_ids: str, changes: dict[str, str], message: str
+) -> None:
+    path = tmp_path / "bank.parquet"
+    write_recorded(rows(document_ids), metadata(**changes), path)
+    with pytest.raises(RunError, match=message):
+        RecordedBank(str(path)).open(CORPUS)
+
+
+def test_what_is_no_bank_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"engine\.bank\.path=nowhere\.parquet"):
+        RecordedBank("nowhere.parquet")
+    path = tmp_path / "x.parquet"
+    path.write_bytes(b"text")
+    with pytest.raises(RunError, match="is no response bank"):
+        RecordedBank(str(path)).open(CORPUS)
+    pq.write_table(rows(), path)
+    with pytest.raises(RunError, match="is no response bank"):
+        RecordedBank(str(path)).open(CORPUS)
+    with pytest.raises(ValueError, match="metadata lacks decoding"):
+        write_recorded(rows(), {k: v for k, v in metadata().items() if k != "decoding"}, path)
