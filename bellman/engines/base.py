@@ -103,6 +103,10 @@ class Engine(Protocol):
         """`simulated` or `measured`; every record carries it."""
 
     @property
+    def response_source(self) -> str:
+        """Where answers come from: `extractive stand-in`, `recorded from <model>`, a model."""
+
+    @property
     def loop_factory(self) -> Callable[[], asyncio.AbstractEventLoop] | None:
         """A virtual-time loop for simulated engines, None for the normal loop."""
 

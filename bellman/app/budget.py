@@ -1,0 +1,90 @@
+"""From a scale to a word budget on a geometric ladder, with a floor and a token guard."""
+
+import math
+from dataclasses import dataclass, field
+
+from bellman.errors import require
+
+
+@dataclass(frozen=True)
+class BudgetRules:
+    """How the application turns a wanted scale into words and tokens."""
+
+    default_words: int
+    """Words asked for without congestion (ours)."""
+    ladder_ratio: float
+    """Ratio of neighbouring budgets; few distinct prompts, each answer can be recorded."""
+    words_per_token: float
+    """English words a token of the model; turns token floors and guards into words and back."""
+    guard_ratio: float
+    """`max_tokens` = guard_ratio x the asked words in tokens + guard_margin_tokens."""
+    guard_margin_tokens: int
+    task: str
+    """Which of `floor_tokens` applies."""
+    floor_tokens: dict[str, int] = field(default_factory=dict)
+    """Shortest useful answer by task, in tokens."""
+
+    def __post_init__(self) -> None:
+        """Check the ranges."""
+        key = "application"
+        require(
+            self.ladder_ratio > 1.01, f"{key}.ladder_ratio", self.ladder_ratio, "must exceed 1.01"
+        )
+        require(
+            0 < self.words_per_token <= 2,
+            f"{key}.words_per_token",
+            self.words_per_token,
+            "must be in (0, 2]",
+        )
+        require(self.guard_ratio >= 1, f"{key}.guard_ratio", self.guard_ratio, "must be 1 or more")
+        require(
+            self.guard_margin_tokens >= 0,
+            f"{key}.guard_margin_tokens",
+            self.guard_margin_tokens,
+            "must be 0 or more",
+        )
+        require(
+            self.task in self.floor_tokens,
+            f"{key}.task",
+            self.task,
+            f"must be one of {', '.join(self.floor_tokens)}",
+        )
+        require(
+            min(self.floor_tokens.values()) >= 1,
+            f"{key}.floor_tokens",
+            self.floor_tokens,
+            "must be 1 token or more each",
+        )
+        require(
+            self.default_words >= self.floor_words,
+            f"{key}.default_words",
+            self.default_words,
+            f"must be at least the floor of {self.floor_words} words",
+        )
+
+    @property
+    def floor_words(self) -> int:
+        """The task's floor in words, rounded up."""
+        return math.ceil(self.floor_tokens[self.task] * self.words_per_token)
+
+    @property
+    def ladder_words(self) -> tuple[int, ...]:
+        """Budgets from the default down to the floor: default / ratio^k, rounded."""
+        rungs = []
+        words: float = self.default_words
+        while round(words) >= self.floor_words:
+            if not rungs or round(words) < rungs[-1]:
+                rungs.append(round(words))
+            words /= self.ladder_ratio
+        return tuple(rungs)
+
+    def budget_words(self, scale: float) -> int:
+        """Return the largest rung that is not above scale x default, at least the lowest rung."""
+        # The tolerance keeps 0.7071... x 300 on its own rung of 212.
+        wanted = scale * self.default_words + 0.5
+        return next((rung for rung in self.ladder_words if rung <= wanted), self.ladder_words[-1])
+
+    def max_tokens(self, asked_words: int) -> int:
+        """Return the token guard for an answer of `asked_words`."""
+        tokens = self.guard_ratio * asked_words / self.words_per_token
+        return math.ceil(tokens) + self.guard_margin_tokens
