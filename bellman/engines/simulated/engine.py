@@ -1,0 +1,118 @@
+"""The simulated engine: a vLLM server's schedule, time and energy, without the server."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import asdict, dataclass
+from typing import Self
+
+import async_solipsism
+
+from bellman.engines.base import Control
+from bellman.engines.simulated.bank import ResponseBank
+from bellman.engines.simulated.profile import Profile
+from bellman.engines.simulated.scheduler import Limits, Scheduler
+from bellman.engines.simulated.sequence import Sequence
+from bellman.engines.simulated.session import SimulatedSession
+from bellman.engines.source import Source
+from bellman.errors import require
+
+
+@dataclass(frozen=True)
+class SimulatedEngine:
+    """Configuration of the simulated engine; `create` makes the engine."""
+
+    profile: Profile
+    max_num_seqs: int
+    """Sequences in the batch."""
+    max_num_batched_tokens: int
+    """Tokens a step."""
+    kv_blocks: int
+    """Blocks of the KV cache."""
+    block_size: int
+    """Tokens a block."""
+    max_model_len: int
+    """Prompt and output tokens of one request."""
+
+    def __post_init__(self) -> None:
+        """Check the ranges; the last two are what vLLM demands when it starts."""
+        for name in ("max_num_seqs", "kv_blocks", "block_size", "max_model_len"):
+            require(getattr(self, name) >= 1, f"engine.{name}", getattr(self, name), "must be >= 1")
+        require(
+            self.max_num_batched_tokens >= self.max_num_seqs,
+            "engine.max_num_batched_tokens",
+            self.max_num_batched_tokens,
+            f"must be at least engine.max_num_seqs={self.max_num_seqs}",
+        )
+        require(
+            self.max_model_len <= self.kv_blocks * self.block_size,
+            "engine.max_model_len",
+            self.max_model_len,
+            f"must fit in the KV cache of {self.kv_blocks} x {self.block_size} tokens",
+        )
+
+    @property
+    def limits(self) -> Limits:
+        """What the scheduler must respect."""
+        return Limits(
+            self.max_num_seqs, self.max_num_batched_tokens, self.kv_blocks, self.block_size
+        )
+
+    def create(self, bank: ResponseBank) -> "RunningSimulatedEngine":
+        """Make the engine; `bank` says what the model answers."""
+        return RunningSimulatedEngine(self, bank)
+
+
+class RunningSimulatedEngine:
+    """See `bellman.engines.base.Engine`."""
+
+    def __init__(self, config: SimulatedEngine, bank: ResponseBank) -> None:
+        self.config = config
+        self._bank = bank
+
+    @property
+    def source(self) -> Source:
+        """Nothing here is measured."""
+        return "simulated"
+
+    @property
+    def loop_factory(self) -> Callable[[], asyncio.AbstractEventLoop]:
+        """A loop in virtual time, which refuses real I/O."""
+        factory: Callable[[], asyncio.AbstractEventLoop] = async_solipsism.EventLoop
+        return factory
+
+    def describe(self) -> dict[str, object]:
+        """Return the configuration and what the answers are."""
+        return {"engine": "simulated", "responses": self._bank.kind, **asdict(self.config)}
+
+    def count_tokens(self, text: str) -> int | None:
+        """Return None: there is no tokenizer."""
+        return None
+
+    async def __aenter__(self) -> Self:
+        """There is nothing to start."""
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        """There is nothing to stop."""
+
+    @asynccontextmanager
+    async def session(self, control: Control) -> AsyncIterator[SimulatedSession]:
+        """Open one episode with empty queues."""
+
+        def on_finish(sequence: Sequence) -> None:
+            session.finish(sequence)
+
+        config = self.config
+        scheduler = Scheduler(
+            config.limits, config.profile, on_finish, start_s=asyncio.get_running_loop().time()
+        )
+        session = SimulatedSession(
+            scheduler,
+            self._bank,
+            control,
+            config.max_model_len,
+            {"devices": config.profile.devices, **asdict(config.profile.energy)},
+        )
+        async with session:
+            yield session

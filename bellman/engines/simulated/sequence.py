@@ -1,0 +1,37 @@
+"""One request as the simulated scheduler sees it: lengths, progress and times."""
+
+from dataclasses import dataclass, field
+
+
+@dataclass(slots=True, eq=False)
+class Sequence:
+    """A request's tokens. The scheduler writes everything below `token_limit`."""
+
+    prompt_tokens: int
+    output_tokens: int
+    """How many tokens the model will generate: what happens, not what the server knows."""
+    token_limit: int
+    """`max_tokens`: the most the server has to expect."""
+
+    generated: int = 0
+    """Output tokens; while it decodes this is the number it had when it began to."""
+    computed: int = 0
+    """Tokens whose keys and values are in the cache, while it prefills."""
+    prompt_counted: int = 0
+    """Prompt tokens that went into the totals; recomputed ones are not counted again."""
+    phase: int = 0
+    """Length of its context minus completed steps: constant while it decodes."""
+    finish_step: int = -1
+    """The step whose end brings its last token; -1 while it does not decode."""
+    arrival_s: float = 0.0
+    first_token_s: float = -1.0
+    last_token_s: float = -1.0
+    preemptions: int = 0
+    aborted: bool = False
+    joins: list[tuple[int, int]] = field(default_factory=list)
+    """(step, tokens before it) of each step that ended a prefill, when steps are logged."""
+
+    @property
+    def known_tokens(self) -> int:
+        """Prompt and generated tokens: what a prefill has to compute."""
+        return self.prompt_tokens + self.generated

@@ -1,0 +1,191 @@
+"""One episode on the simulated engine: requests in, answers out, in virtual time."""
+
+import asyncio
+import math
+from types import TracebackType
+from typing import Self
+
+from bellman.controllers.publisher import SignalPublisher
+from bellman.engines.base import (
+    Completion,
+    Control,
+    EngineDied,
+    HeadersCallback,
+    Request,
+    RequestFailed,
+    ServerState,
+)
+from bellman.engines.simulated.bank import ResponseBank
+from bellman.engines.simulated.meter import ModelledMeter
+from bellman.engines.simulated.scheduler import Scheduler
+from bellman.engines.simulated.sequence import Sequence
+from bellman.sensing.observation import Observation
+
+TICKS_PER_S = 1_000_000
+"""Resolution of the virtual-time loop; the engine's own times are exact."""
+
+
+class SimulatedSession:
+    """Drives a scheduler by the running loop's clock."""
+
+    def __init__(
+        self,
+        scheduler: Scheduler,
+        bank: ResponseBank,
+        control: Control,
+        max_model_len: int,
+        energy_details: dict[str, object],
+    ) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._scheduler = scheduler
+        self._bank = bank
+        self._admission = control.admission
+        self._max_model_len = max_model_len
+        self._energy_details = energy_details
+        self._publisher = SignalPublisher(control.controller, self._sense, control.period_s)
+        self._publishing: asyncio.Task[None] | None = None
+        self._answers: dict[Sequence, asyncio.Future[None]] = {}
+        self._timer: asyncio.Handle | None = None
+        self._timer_s: float | None = None
+        self._failure: Exception | None = None
+
+    async def __aenter__(self) -> Self:
+        """Start the control law."""
+        self._publishing = asyncio.create_task(self._publisher.run())
+        await asyncio.sleep(0)  # it runs once, so that the first response carries its level
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Stop the control law and the engine's clock."""
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._publishing is not None:
+            self._publishing.cancel()
+            await asyncio.gather(self._publishing, return_exceptions=True)
+
+    async def generate(self, request: Request, on_headers: HeadersCallback) -> Completion:
+        """Answer one request: see `EngineSession.generate`."""
+        refusal = self._admission.refuse(self._sense())
+        on_headers([self._publisher.header])
+        if refusal is not None:
+            raise RequestFailed("rejected", refusal)
+        prompt_tokens = request.prompt_tokens
+        if prompt_tokens is None or prompt_tokens < 1:
+            raise RequestFailed("error", f"prompt of {prompt_tokens} tokens")
+        text: str | None = None
+        finish_reason = "stop"
+        if request.forced_output_tokens is not None:
+            limit = tokens = request.forced_output_tokens
+            finish_reason = "length"
+        else:
+            response = self._bank.lookup(request.document_id, request.asked_words)
+            limit = request.max_tokens
+            tokens = min(response.output_tokens, limit)
+            finish_reason, text = response.finish_reason, response.text
+            if tokens < response.output_tokens:
+                finish_reason, text = "length", cut_words(text, tokens / response.output_tokens)
+        if prompt_tokens + limit > self._max_model_len:
+            raise RequestFailed(
+                "error",
+                f"{prompt_tokens} prompt tokens + {limit} output tokens exceed the model's "
+                f"{self._max_model_len}",
+            )
+        if tokens < 1:
+            raise RequestFailed("error", f"{tokens} output tokens asked")
+        sequence = Sequence(prompt_tokens, tokens, limit)
+        await self._run(sequence)
+        return Completion(
+            text=text,
+            prompt_tokens=prompt_tokens,
+            output_tokens=tokens,
+            finish_reason=finish_reason,
+            first_token_s=sequence.first_token_s,
+            last_token_s=sequence.last_token_s,
+            preemptions=sequence.preemptions,
+        )
+
+    async def state(self) -> ServerState:
+        """Return the load and the published level."""
+        now_s = self._loop.time()
+        signal = self._publisher.signal
+        return ServerState(self._sense(), signal.level, now_s - signal.time_s)
+
+    def energy_meter(self) -> ModelledMeter:
+        """Return the model's meter."""
+        return ModelledMeter(self._joules_at, self._energy_details)
+
+    def finish(self, sequence: Sequence) -> None:
+        """Hand over a sequence that the scheduler has finished."""
+        answer = self._answers.pop(sequence, None)
+        if answer is not None and not answer.done():
+            answer.set_result(None)
+
+    async def _run(self, sequence: Sequence) -> None:
+        """Put a sequence through the scheduler; aborts it when the caller is cancelled."""
+        if self._failure is not None:
+            raise EngineDied("the simulated engine failed") from self._failure
+        answer = self._answers[sequence] = self._loop.create_future()
+        self._scheduler.add(sequence, self._loop.time())
+        self._arm()
+        try:
+            await answer
+        except asyncio.CancelledError:
+            self._answers.pop(sequence, None)
+            self._scheduler.abort(sequence, self._loop.time())
+            self._arm()
+            raise
+
+    def _sense(self) -> Observation:
+        observation = self._scheduler.observe(self._loop.time())
+        self._arm()
+        return observation
+
+    def _joules_at(self, time_s: float) -> float:
+        joules = self._scheduler.energy_j(time_s)
+        self._arm()
+        return joules
+
+    def _arm(self) -> None:
+        """Set the timer for the scheduler's next event, on the first tick not before it.
+
+        The quarter of a tick keeps the loop from calling a tick early: it takes a timer as due
+        when less than its resolution is missing.
+        """
+        event_s = self._scheduler.next_event_s
+        if event_s == self._timer_s:
+            return
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer, self._timer_s = None, event_s
+        if event_s is None:
+            return
+        tick = math.ceil(event_s * TICKS_PER_S)
+        if tick <= round(self._loop.time() * TICKS_PER_S):
+            self._timer = self._loop.call_soon(self._on_timer)
+        else:
+            self._timer = self._loop.call_at((tick + 0.25) / TICKS_PER_S, self._on_timer)
+
+    def _on_timer(self) -> None:
+        event_s = self._timer_s
+        self._timer = self._timer_s = None
+        assert event_s is not None
+        try:
+            self._scheduler.advance(max(event_s, self._loop.time()))
+            self._scheduler.start()
+            self._arm()
+        except Exception as failure:  # a callback's exception would only be logged
+            self._failure = failure
+            for answer in self._answers.values():
+                if not answer.done():
+                    answer.set_exception(EngineDied("the simulated engine failed"))
+
+
+def cut_words(text: str, share: float) -> str:
+    """Return the first `share` of the words of a text, as a token limit would leave them."""
+    words = text.split(" ")
+    return " ".join(words[: max(1, int(share * len(words)))])

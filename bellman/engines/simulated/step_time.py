@@ -1,0 +1,60 @@
+"""How long a step takes: kernels by roofline, plus what measured serving adds to them."""
+
+from dataclasses import dataclass, fields
+
+from bellman.errors import require
+
+
+@dataclass(frozen=True)
+class StepTime:
+    """Coefficients of the step time, in milliseconds.
+
+    gemm    = max(floor_ms, base_ms + token_ms * (prefill tokens + sequences))
+    kernels = gemm + pair_ms * prefill pairs + kv_token_ms * kv tokens + sequence_ms * sequences
+    step    = overhead_factor * kernels + host_ms + host_sequence_ms * sequences
+
+    Affine in the kv tokens for a given batch, so a run of decode steps has a closed form.
+    """
+
+    floor_ms: float
+    """Matrix products of a small step: the weights are read once however few tokens there are."""
+    base_ms: float
+    token_ms: float
+    """Matrix products, a token, once compute is the limit."""
+    pair_ms: float
+    """Prefill attention, a (query, key) pair."""
+    kv_token_ms: float
+    """Decode attention, a token of context."""
+    sequence_ms: float
+    """Kernels, a decoding sequence."""
+    overhead_factor: float
+    """Measured serving / kernels."""
+    host_ms: float
+    """Work of the host that no kernel hides, a step."""
+    host_sequence_ms: float
+    """The same, a decoding sequence."""
+
+    def __post_init__(self) -> None:
+        """Check the ranges."""
+        for field in fields(self):
+            value = getattr(self, field.name)
+            require(value >= 0, f"engine.profile.time.{field.name}", value, "must be 0 or more")
+        require(self.floor_ms > 0, "engine.profile.time.floor_ms", self.floor_ms, "must be above 0")
+
+    def seconds(
+        self, prefill_tokens: int, prefill_pairs: int, sequences: int, kv_tokens: int
+    ) -> float:
+        """Return the seconds of one step."""
+        gemm_ms = self.base_ms + self.token_ms * (prefill_tokens + sequences)
+        kernels_ms = (
+            max(self.floor_ms, gemm_ms)
+            + self.pair_ms * prefill_pairs
+            + self.kv_token_ms * kv_tokens
+            + self.sequence_ms * sequences
+        )
+        host_ms = self.host_ms + self.host_sequence_ms * sequences
+        return 1e-3 * (self.overhead_factor * kernels_ms + host_ms)
+
+    def kv_token_s(self) -> float:
+        """Return the seconds that one more token of context adds to a step."""
+        return 1e-3 * self.overhead_factor * self.kv_token_ms
