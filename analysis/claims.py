@@ -1,0 +1,242 @@
+"""The paper's three claims, computed from a run as DESIGN.md defines them.
+
+Each function takes the run, the treatment's name, and the paired arms or the reason why there are
+none. The rules of the verdicts are in `analysis.verdict`.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+
+from analysis import metrics
+from analysis.congested_phase import PairedArms, pair_arms
+from analysis.frames import CONGESTED, Run
+from analysis.statistics import Array, Estimate, Index, bootstrap, divide, ratio, ratio_of_means
+from analysis.verdict import Claim, Companion, judge
+
+LOSS_MARGIN = 0.01
+"""Share of requests that one arm may lose beyond the other before it matters."""
+
+
+def assess(run: Run) -> list[Claim]:
+    """Assess every claim for every treatment of a run, over its complete repeats."""
+    claims: list[Claim] = []
+    for treatment in run.treatments:
+        pairs = pair_arms(run, treatment)
+        claims += [claim(run, treatment, pairs) for claim in (latency, energy, served)]
+    if run.invalid_reasons:
+        reason = "invalid run: " + "; ".join(run.invalid_reasons)
+        claims = [replace(c, verdict="not measured", reason=reason) for c in claims]
+    return claims
+
+
+def latency(run: Run, treatment: str, pairs: PairedArms | str) -> Claim:
+    """Up to 8x lower e2e latency: the largest ratio over 10 s windows of the congested phase."""
+    claim = Claim(
+        name="end-to-end latency",
+        treatment=treatment,
+        paper="up to 8x lower",
+        paper_value=8.0,
+        unit="times",
+        definition="largest ratio, over the 10-second windows of the congested phase (by intended "
+        f"send time), of the mean end-to-end latency of {run.baseline} / {treatment}; "
+        "requests that ended ok, repeats pooled",
+        estimate=Estimate(None),
+        source=run.source,
+    )
+    if isinstance(pairs, str):
+        return replace(claim, reason=pairs)
+    windows = pairs.windows
+    estimate = bootstrap(lambda index: _largest_ratio(pairs, index), len(pairs.repeats))
+    if estimate.value is None:
+        reason = "no 10-second window of the congested phase has finished requests in both arms"
+        return replace(claim, reason=reason)
+    every_repeat = np.arange(len(pairs.repeats))[None, :]
+    at = int(np.nanargmax(_window_ratios(pairs, every_repeat)[0]))
+    from_s = windows.starts_s[at]
+    caveats, capped = _losses(pairs, at)
+    whole = ratio_of_means(
+        windows.baseline_sum.sum(axis=1),
+        windows.baseline_ok.sum(axis=1),
+        windows.treatment_sum.sum(axis=1),
+        windows.treatment_ok.sum(axis=1),
+    )
+    companions = [
+        Companion("mean of the whole phase", whole, "times", "ratio of means, requests ended ok"),
+        _percentile_ratio(pairs, 50),
+        _percentile_ratio(pairs, 99),
+    ]
+    place = f"largest at {from_s:.0f}-{from_s + windows.length_s:.0f} s of the episode"
+    claim = replace(
+        claim,
+        estimate=estimate,
+        companions=tuple(companions),
+        caveats=(place, *caveats, *pairs.notes),
+    )
+    return judge(claim, guard=whole, capped=capped)
+
+
+def energy(run: Run, treatment: str, pairs: PairedArms | str) -> Claim:
+    """25 % less energy: GPU energy of the congested window."""
+    claim = Claim(
+        name="energy",
+        treatment=treatment,
+        paper="25 % less",
+        paper_value=0.25,
+        unit="share",
+        definition="1 - GPU energy of the congested window, "
+        f"{treatment} / {run.baseline}; repeats summed",
+        estimate=Estimate(None),
+        source=None,
+    )
+    if isinstance(pairs, str):
+        return replace(claim, reason=pairs)
+    congested = _energy_pairs(run, pairs, CONGESTED)
+    if isinstance(congested, str):
+        return replace(claim, reason=congested)
+    source, repeats, base_j, treated_j = congested
+    rows = [pairs.repeats.index(repeat) for repeat in repeats]
+    base_done, treated_done = pairs.baseline_finished[rows], pairs.treatment_finished[rows]
+    if not base_done.sum() or not treated_done.sum():
+        return replace(claim, reason="an arm completed nothing in the congested window")
+    per_request = ratio_of_means(treated_j, treated_done, base_j, base_done).complement()
+    companions = [
+        Companion(
+            "per request",
+            per_request,
+            "share",
+            "energy of the congested window / requests completed in it",
+        )
+    ]
+    whole = _energy_pairs(run, pairs, "total")
+    if not isinstance(whole, str):
+        companions.append(
+            Companion(
+                "whole episode",
+                ratio(whole[3], whole[2]).complement(),
+                "share",
+                "energy from the end of the warm-up to the last answer",
+            )
+        )
+    caveats, capped = _losses(pairs, None)
+    notes = list(pairs.notes)
+    if len(repeats) < len(pairs.repeats):
+        notes.append(f"energy was read in {len(repeats)} of {len(pairs.repeats)} repeats")
+    claim = replace(
+        claim,
+        estimate=ratio(treated_j, base_j).complement(),
+        source=source,
+        companions=tuple(companions),
+        caveats=(*caveats, *notes),
+    )
+    return judge(claim, capped=capped)
+
+
+def served(run: Run, treatment: str, pairs: PairedArms | str) -> Claim:
+    """19 % more requests served: completed inside the congested window."""
+    claim = Claim(
+        name="requests served",
+        treatment=treatment,
+        paper="19 % more",
+        paper_value=0.19,
+        unit="share",
+        definition="requests whose last token came inside the congested window, "
+        f"{treatment} / {run.baseline} - 1; repeats summed",
+        estimate=Estimate(None),
+        source=run.source,
+    )
+    if isinstance(pairs, str):
+        return replace(claim, reason=pairs)
+    estimate = ratio(pairs.treatment_finished, pairs.baseline_finished).plus(-1.0)
+    if estimate.value is None:
+        return replace(claim, reason=f"{run.baseline} completed nothing in the congested window")
+    tokens = ratio(pairs.treatment_tokens, pairs.baseline_tokens).plus(-1.0)
+    companion = Companion(
+        "output tokens served", tokens, "share", "output tokens of those requests: served, shorter"
+    )
+    claim = replace(claim, estimate=estimate, companions=(companion,), caveats=tuple(pairs.notes))
+    return judge(claim)
+
+
+def _window_ratios(pairs: PairedArms, index: Index) -> Array:
+    """Return baseline / treatment mean e2e, shape (resamples, windows)."""
+    windows = pairs.windows
+
+    def pooled_mean(sums: Array, counts: Array) -> Array:
+        return divide(sums[index].sum(axis=1), counts[index].sum(axis=1))
+
+    return divide(
+        pooled_mean(windows.baseline_sum, windows.baseline_ok),
+        pooled_mean(windows.treatment_sum, windows.treatment_ok),
+    )
+
+
+def _largest_ratio(pairs: PairedArms, index: Index) -> Array:
+    # In parts: 10,000 resamples of many windows at once would take hundreds of megabytes.
+    parts = np.array_split(index, max(1, len(index) // 500))
+    ratios = np.concatenate([_window_ratios(pairs, part) for part in parts])
+    known = ~np.isnan(ratios)
+    largest = np.where(known, ratios, -np.inf).max(axis=1, initial=-np.inf)
+    return np.where(known.any(axis=1), largest, np.nan)
+
+
+def _percentile_ratio(pairs: PairedArms, percent: float) -> Companion:
+    def of_each_repeat(e2e_s: list[Array]) -> Array:
+        return np.array([metrics.percentile(values, percent) for values in e2e_s], dtype=np.float64)
+
+    base, treated = of_each_repeat(pairs.baseline_e2e_s), of_each_repeat(pairs.treatment_e2e_s)
+    definition = f"ratio of the repeats' mean p{percent:g}; requests that did not end ok are +inf"
+    return Companion(f"p{percent:g} of the phase", ratio(base, treated), "times", definition)
+
+
+def _losses(pairs: PairedArms, window: int | None) -> tuple[list[str], bool]:
+    """Name the requests lost, and say whether they cap the verdict."""
+    caveats: list[str] = []
+    base, treated = pairs.baseline_lost, pairs.treatment_lost
+    if base or treated:
+        caveats.append(
+            f"lost in the congested phase: {pairs.baseline} {base:.1%}, "
+            f"{pairs.treatment} {treated:.1%}; means are over the rest"
+        )
+    capped = treated - base > LOSS_MARGIN
+    if base - treated > LOSS_MARGIN:
+        caveats.append(f"{pairs.baseline} loses more, which understates the effect")
+    if window is not None:
+        windows = pairs.windows
+        base_w, treated_w = windows.baseline_lost[window], windows.treatment_lost[window]
+        if treated_w - base_w > LOSS_MARGIN:
+            capped = True
+            caveats.append(
+                f"in the window of the largest ratio {pairs.treatment} loses {treated_w:.1%}, "
+                f"{pairs.baseline} {base_w:.1%}"
+            )
+    return caveats, capped
+
+
+def _energy_pairs(
+    run: Run, pairs: PairedArms, window: str
+) -> tuple[str, list[int], Array, Array] | str:
+    """Return source, repeats and joules of both arms, or why there are none."""
+    rows = run.energy[run.energy["window"] == window]
+    joules = rows.pivot_table(index="repeat", columns="arm", values="energy_j", observed=True)
+    arms = [pairs.baseline, pairs.treatment]
+    if not all(arm in joules for arm in arms):
+        reasons = [str(reason) for reason in rows["reason"].dropna().unique()]
+        return "; ".join(reasons) or "no energy was recorded"
+    joules = joules[joules.index.isin(pairs.repeats)]
+    base, treated = joules[pairs.baseline], joules[pairs.treatment]
+    both = base.notna() & treated.notna()
+    if not both.any():
+        return "no repeat has the energy of both arms"
+    repeats = [int(repeat) for repeat in joules.index[both].to_numpy()]
+    measured = rows[rows["energy_j"].notna()]
+    return _sources(measured), repeats, _joules(base[both]), _joules(treated[both])
+
+
+def _joules(values: pd.Series) -> Array:
+    return values.to_numpy(dtype=np.float64)
+
+
+def _sources(rows: pd.DataFrame) -> str:
+    return " + ".join(sorted(set(rows["source"].dropna()))) or "n/a"

@@ -1,0 +1,184 @@
+"""The metrics, one function each: unit and formula in its docstring.
+
+`requests` is a frame of `analysis.frames.derive`: the intended requests of one arm in one part of
+the schedule, whatever became of them. None means that nothing was there to measure.
+"""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from analysis.frames import Phase
+from bellman.errors import require
+
+Array = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Slo:
+    """Limits that a good request meets, all of them (ours: the paper gives none)."""
+
+    ttft_s: float | None = 2.0
+    """Most seconds to the first token; None sets no limit."""
+    tpot_s: float | None = 0.1
+    """Most seconds per further output token; an answer of one token meets it."""
+    e2e_s: float | None = 20.0
+    """Most seconds to the last token."""
+
+    def __post_init__(self) -> None:
+        """Check the ranges."""
+        for name in ("ttft_s", "tpot_s", "e2e_s"):
+            limit = getattr(self, name)
+            require(limit is None or limit > 0, f"slo.{name}", limit, "must be greater than 0")
+
+
+def percentile(values: Array, percent: float) -> float | None:
+    """Return the nearest-rank percentile: the smallest value with `percent` % at or below it.
+
+    Exact: rank = ceil(percent / 100 x n) in whole numbers, and the answer is one of the values.
+    Failures enter as +inf, so nine requests of 0.1 s and one failure have p90 = 0.1 and p95 = inf.
+    """
+    if len(values) == 0:
+        return None
+    rank = max(1, math.ceil(Fraction(str(percent)) * len(values) / 100))
+    return float(np.partition(values, rank - 1)[rank - 1])
+
+
+def failures_as_infinity(requests: pd.DataFrame, column: str) -> Array:
+    """Return a latency column in s over all intended requests, +inf for every one not ok."""
+    values = requests[column].to_numpy(dtype=np.float64)
+    values = np.where(requests["ok"].to_numpy(dtype=bool), values, np.inf)
+    known: Array = values[~np.isnan(values)]
+    return known
+
+
+def latency_percentile(requests: pd.DataFrame, column: str, percent: float) -> float | None:
+    """Return a percentile of a latency, in s, over all intended requests; failures are +inf."""
+    return percentile(failures_as_infinity(requests, column), percent)
+
+
+def latency_mean(requests: pd.DataFrame, column: str) -> float | None:
+    """Return the mean of a latency, in s, over the ok requests: a mean over survivors.
+
+    Read it beside `lost_share`, which says how many it leaves out.
+    """
+    values = requests.loc[requests["ok"], column].dropna()
+    return float(values.mean()) if len(values) else None
+
+
+def offered(requests: pd.DataFrame) -> int:
+    """Return the number of intended requests."""
+    return len(requests)
+
+
+def offered_rate(requests: pd.DataFrame, length_s: float) -> float | None:
+    """Return intended requests / length, in requests per second."""
+    return len(requests) / length_s if length_s > 0 else None
+
+
+def achieved_rate(requests: pd.DataFrame, length_s: float) -> float | None:
+    """Return sent requests / length, in requests per second."""
+    return int(requests["sent_s"].notna().sum()) / length_s if length_s > 0 else None
+
+
+def completed(requests: pd.DataFrame) -> int:
+    """Return the number of intended requests that ended ok, whenever they did."""
+    return int(requests["ok"].sum())
+
+
+def finished_inside(requests: pd.DataFrame, start_s: float, end_s: float) -> pd.DataFrame:
+    """Return the ok requests whose last token came in [start_s, end_s), whenever intended.
+
+    Needs all requests of the arm: those sent in an earlier phase may finish here.
+    """
+    last_s = requests["last_token_s"]
+    return requests[requests["ok"] & (last_s >= start_s) & (last_s < end_s)]
+
+
+def throughput(requests: pd.DataFrame, start_s: float, end_s: float) -> float | None:
+    """Return requests finished inside the window / its length, in requests per second."""
+    length_s = end_s - start_s
+    return len(finished_inside(requests, start_s, end_s)) / length_s if length_s > 0 else None
+
+
+def good(requests: pd.DataFrame, slo: Slo) -> pd.Series:
+    """Return for each request whether it is ok and met every limit of the SLO."""
+    met = requests["ok"].copy()
+    for column in ("ttft_s", "tpot_s", "e2e_s"):
+        limit_s = getattr(slo, column)
+        if limit_s is not None:
+            values = requests[column]
+            within = values <= limit_s
+            met &= within | values.isna() if column == "tpot_s" else within
+    return met
+
+
+def good_fraction(requests: pd.DataFrame, slo: Slo) -> float | None:
+    """Return good / all intended requests; errors, rejections and unfinished ones count as bad."""
+    return float(good(requests, slo).mean()) if len(requests) else None
+
+
+def goodput(requests: pd.DataFrame, slo: Slo, length_s: float) -> float | None:
+    """Return good requests / length, in requests per second."""
+    return int(good(requests, slo).sum()) / length_s if length_s > 0 else None
+
+
+def status_share(requests: pd.DataFrame, status: str) -> float | None:
+    """Return requests that ended as `status` / all intended requests."""
+    return float((requests["status"] == status).mean()) if len(requests) else None
+
+
+def lost_share(requests: pd.DataFrame) -> float | None:
+    """Return requests that did not end ok / all intended requests."""
+    return 1.0 - completed(requests) / len(requests) if len(requests) else None
+
+
+def lag_percentile(requests: pd.DataFrame, percent: float) -> float | None:
+    """Return a percentile of actual - intended send time, in s, over the requests sent."""
+    return percentile(requests["client_wait_s"].dropna().to_numpy(dtype=np.float64), percent)
+
+
+def lag_max(requests: pd.DataFrame) -> float | None:
+    """Return the largest actual - intended send time, in s, over the requests sent."""
+    waits = requests["client_wait_s"].dropna()
+    return float(waits.max()) if len(waits) else None
+
+
+def total(requests: pd.DataFrame, column: str) -> int | None:
+    """Return the sum of a count (tokens, words) over the ok requests; None when never recorded."""
+    values = requests.loc[requests["ok"], column].dropna()
+    return int(values.sum()) if len(values) else None
+
+
+def mean(requests: pd.DataFrame, column: str) -> float | None:
+    """Return the mean of a column over the ok requests, in the column's unit."""
+    values = requests.loc[requests["ok"], column].dropna()
+    return float(values.mean()) if len(values) else None
+
+
+def generated_tokens(ticks: pd.DataFrame, start_s: float, end_s: float) -> float | None:
+    """Return the tokens an engine generated in [start_s, end_s] of one episode.
+
+    The engine's counter on the timeline, interpolated between two ticks at the window's ends.
+    """
+    if ticks.empty:
+        return None
+    known = ticks[["time_s", "generated_tokens_total"]].dropna().to_numpy(dtype=np.float64)
+    if len(known) == 0:
+        return None
+    at = np.interp([start_s, end_s], known[:, 0], known[:, 1])
+    return float(at[1] - at[0])
+
+
+def per(quantity: float | None, count: float | None) -> float | None:
+    """Return quantity / count, None when either is unknown or there is nothing to divide by."""
+    return quantity / count if quantity is not None and count else None
+
+
+def span(phases: tuple[Phase, ...]) -> tuple[float, float]:
+    """Return start and end, in s, of consecutive phases; (0, 0) for none."""
+    return (phases[0].start_s, phases[-1].end_s) if phases else (0.0, 0.0)

@@ -1,0 +1,220 @@
+"""Writes summary.json and claims.json of a run folder, from its records alone.
+
+Times are in seconds, energy in joules, shares in [0, 1]. null: not measured. "inf": a percentile
+that falls among requests without an answer.
+"""
+
+import math
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from analysis import metrics, statistics
+from analysis.claims import assess
+from analysis.frames import Phase, Run, load_run
+from analysis.metrics import Slo
+from analysis.verdict import Claim
+from bellman.build import build_class
+from bellman.records import STATUSES, write_json
+
+Values = dict[str, Any]
+PERCENTILES = (50, 90, 95, 99)
+ROUGES = ("rouge1", "rouge2", "rougeL", "rougeLsum")
+TOTAL = "total"
+"""The energy window of everything that is counted."""
+
+
+def summarize(folder: Path) -> None:
+    """Write summary.json and claims.json of a run folder. Raises `RunError` without records."""
+    run = load_run(folder)
+    write_json(jsonable(summary(run)), run.folder / "summary.json")
+    write_json(jsonable(claims(run)), run.folder / "claims.json")
+
+
+def claims(run: Run) -> Values:
+    """Return the content of claims.json."""
+    return {
+        "source": run.source,
+        "status": run.status.get("status"),
+        "invalid_reasons": run.invalid_reasons,
+        "repeats": run.complete_repeats,
+        "claims": [_claim(claim) for claim in assess(run)],
+    }
+
+
+def summary(run: Run) -> Values:
+    """Return the content of summary.json."""
+    slo = build_class(Slo, run.config.get("slo") or {}, "slo")
+    start_s, end_s = metrics.span(run.counted_phases)
+    return {
+        "source": run.source,
+        "response_source": run.response_source,
+        "status": run.status.get("status"),
+        "invalid_reasons": run.invalid_reasons,
+        "repeats": run.complete_repeats,
+        "baseline": run.baseline,
+        "treatments": list(run.treatments),
+        "capacity_rps": run.capacity.get("capacity_rps"),
+        "slo": asdict(slo),
+        "test_length_s": end_s - start_s,
+        "phases": {
+            phase.name: asdict(phase)
+            | {"length_s": phase.length_s, "above_capacity": run.above_capacity(phase)}
+            for phase in run.phases
+        },
+        "arms": {arm: _arm(run, arm, slo) for arm in run.arms},
+    }
+
+
+def _arm(run: Run, arm: str, slo: Slo) -> Values:
+    requests = run.requests[run.requests["arm"] == arm]
+    ticks = run.timeline[run.timeline["arm"] == arm] if len(run.timeline) else run.timeline
+    windows = run.energy[run.energy["arm"] == arm]
+    repeats = []
+    for number in sorted(set(requests["repeat"])):
+        part = _Part(
+            requests[requests["repeat"] == number],
+            ticks[ticks["repeat"] == number] if len(ticks) else ticks,
+            windows[windows["repeat"] == number],
+        )
+        repeats.append({"repeat": int(number)} | _with_phases(run, part, slo))
+    whole = _with_phases(run, _Part(requests, ticks, windows), slo)
+    return whole | _quality(run, requests) | {"repeats": repeats}
+
+
+class _Part:
+    """The records of one arm, of one repeat or of all."""
+
+    def __init__(self, requests: pd.DataFrame, ticks: pd.DataFrame, windows: pd.DataFrame) -> None:
+        self.requests = requests
+        self.ticks = ticks
+        self.windows = windows
+        self.repeats = max(1, requests["repeat"].nunique())
+
+    def energy_j(self, window: str) -> float | None:
+        """Return the window's joules, repeats summed; None unless every repeat was read."""
+        values = self.windows.loc[self.windows["window"] == window, "energy_j"]
+        complete = len(values) == self.repeats and values.notna().all()
+        return float(values.sum()) if complete else None
+
+    def generated_tokens(self, start_s: float, end_s: float) -> float | None:
+        """Return the tokens generated in the window, repeats summed."""
+        if self.ticks.empty:
+            return None
+        parts = [
+            metrics.generated_tokens(ticks, start_s, end_s)
+            for _, ticks in self.ticks.groupby("repeat")
+        ]
+        known = [part for part in parts if part is not None]
+        return sum(known) if len(known) == self.repeats else None
+
+
+def _with_phases(run: Run, part: _Part, slo: Slo) -> Values:
+    phases = {phase.name: _measure(part, slo, (phase,), phase.name) for phase in run.phases}
+    return _measure(part, slo, run.counted_phases, TOTAL) | {"phases": phases}
+
+
+def _measure(part: _Part, slo: Slo, phases: tuple[Phase, ...], window: str) -> Values:
+    """Measure one arm in consecutive phases: requests intended there, and what happened there."""
+    group = part.requests[part.requests["phase"].isin([phase.name for phase in phases])]
+    start_s, end_s = metrics.span(phases)
+    length_s = (end_s - start_s) * part.repeats
+    inside = metrics.finished_inside(part.requests, start_s, end_s)
+    energy_j = part.energy_j(window)
+    # The window of the whole episode also holds the answers of the drain.
+    answered = metrics.completed(group) if window == TOTAL else len(inside)
+    generated = part.generated_tokens(start_s, math.inf if window == TOTAL else end_s)
+    values: Values = {
+        "length_s": end_s - start_s,
+        "offered": metrics.offered(group),
+        "completed": metrics.completed(group),
+        "completed_inside": len(inside),
+        "statuses": {s: int((group["status"] == s).sum()) for s in STATUSES},
+        "lost_share": metrics.lost_share(group),
+        "shares": {s: metrics.status_share(group, s) for s in STATUSES},
+        "offered_rps": metrics.offered_rate(group, length_s),
+        "achieved_rps": metrics.achieved_rate(group, length_s),
+        "throughput_rps": metrics.per(len(inside), length_s),
+        "goodput_rps": metrics.goodput(group, slo, length_s),
+        "good_fraction": metrics.good_fraction(group, slo),
+        "lag_p50_s": metrics.lag_percentile(group, 50),
+        "lag_p99_s": metrics.lag_percentile(group, 99),
+        "lag_max_s": metrics.lag_max(group),
+        "prompt_tokens": metrics.total(group, "prompt_tokens"),
+        "output_tokens": metrics.total(group, "output_tokens"),
+        "output_words_mean": metrics.mean(group, "output_words"),
+        "word_budget_mean": metrics.mean(group, "word_budget"),
+        "generated_tokens": generated,
+        "energy_j": energy_j,
+        "energy_j_per_completed_request": metrics.per(energy_j, answered),
+        "energy_j_per_output_token": metrics.per(energy_j, generated),
+    }
+    for name in ("e2e", "service_latency", "ttft", "tpot"):
+        column = f"{name}_s"
+        values[f"{name}_mean_s"] = metrics.latency_mean(group, column)
+        for percent in PERCENTILES:
+            key = f"{name}_p{percent}_s"
+            values[key] = metrics.latency_percentile(group, column, percent)
+    return values
+
+
+def _quality(run: Run, requests: pd.DataFrame) -> Values:
+    """Mean scores over the counted ok requests, with the interval over repeats."""
+    if run.quality is None:
+        return {"quality": None}
+    counted = [phase.name for phase in run.counted_phases]
+    scored = requests[requests["ok"] & requests["phase"].isin(counted)]
+    scored = scored[["repeat", "text_id"]].merge(run.quality, on="text_id")
+    names = [name for name in run.quality.columns if name.startswith("rouge")]
+    if scored.empty or not names:
+        return {"quality": None}
+    means = scored.groupby("repeat")[names].mean()
+    quality: Values = {"response_source": run.response_source, "requests": len(scored)}
+    for name in names:
+        values = means[name].to_numpy(dtype=np.float64)
+        quality[name] = asdict(statistics.mean(values[~np.isnan(values)]))
+    return {"quality": quality}
+
+
+def _claim(claim: Claim) -> Values:
+    """Return a claim with estimate, low and high as plain entries."""
+    return {
+        "claim": claim.name,
+        "treatment": claim.treatment,
+        "paper": claim.paper,
+        "paper_value": claim.paper_value,
+        "unit": claim.unit,
+        "estimate": claim.estimate.value,
+        "low": claim.estimate.low,
+        "high": claim.estimate.high,
+        "definition": claim.definition,
+        "source": claim.source,
+        "verdict": claim.verdict,
+        "reason": claim.reason,
+        "caveats": list(claim.caveats),
+        "companions": [
+            {
+                "name": companion.name,
+                "unit": companion.unit,
+                "estimate": companion.estimate.value,
+                "low": companion.estimate.low,
+                "high": companion.estimate.high,
+                "definition": companion.definition,
+            }
+            for companion in claim.companions
+        ],
+    }
+
+
+def jsonable(value: Any) -> Any:
+    """Return the value with infinities as "inf" and NaN as null, as JSON has neither."""
+    if isinstance(value, dict):
+        return {key: jsonable(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [jsonable(entry) for entry in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None if math.isnan(value) else "inf"
+    return value

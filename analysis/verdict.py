@@ -1,0 +1,96 @@
+"""A claim of the paper with its estimate, and the rules that turn both into a verdict.
+
+Verdicts, in this order:
+
+not measured     the quantity is not there (no energy reading, no congested phase, nothing
+                 finished), the run is invalid, or one repeat gives no interval to judge by
+not reproduced   there is no effect in the claimed direction, or the interval does not exclude
+                 "no effect"
+partly           the effect is there but smaller than the paper's (the estimate falls short and the
+                 interval does not contain the paper's figure), or it may come from dropped requests
+reproduced       the estimate reaches the paper's figure, or the interval contains it
+
+Dropped requests: latency means are over requests that ended ok. An arm that drops the slow ones
+looks fast and saves energy, so where the treatment loses a share of its requests that is more than
+one percentage point above the baseline's (over the congested phase, or in the very window that
+holds the largest ratio) the latency and energy claims are `partly` at most. A baseline that loses
+more is only named: losing requests makes the baseline look better, not the treatment. The
+percentile ratios beside the claim count every lost request as +inf.
+
+"Up to 8x" is a maximum over windows, and a maximum of noisy ratios lies above 1 even without any
+effect. So its "no effect" is excluded only if the interval of the whole phase's mean ratio excludes
+it too.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from analysis.statistics import Estimate
+
+Verdict = Literal["reproduced", "partly", "not reproduced", "not measured"]
+Unit = Literal["times", "share"]
+"""`times`: a ratio, no effect at 1. `share`: a change as a fraction, no effect at 0."""
+
+
+@dataclass(frozen=True)
+class Companion:
+    """A number that stands beside a claim so that it is not read alone."""
+
+    name: str
+    estimate: Estimate
+    unit: Unit
+    definition: str
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One claim of the paper against one treatment."""
+
+    name: str
+    treatment: str
+    paper: str
+    """The paper's figure in words."""
+    paper_value: float
+    unit: Unit
+    definition: str
+    estimate: Estimate
+    source: str | None
+    verdict: Verdict = "not measured"
+    reason: str = ""
+    caveats: tuple[str, ...] = ()
+    companions: tuple[Companion, ...] = ()
+
+    @property
+    def no_effect(self) -> float:
+        """The value that means the treatment changed nothing."""
+        return 1.0 if self.unit == "times" else 0.0
+
+
+def judge(claim: Claim, guard: Estimate | None = None, capped: bool = False) -> Claim:
+    """Return the claim with its verdict and reason, by the rules above.
+
+    `guard`, where given, must exclude "no effect" as well; `capped` says that the effect may come
+    from dropped requests.
+    """
+    value, low, high = claim.estimate.value, claim.estimate.low, claim.estimate.high
+    guard_low = low if guard is None else guard.low
+    verdict: Verdict
+    if value is None:
+        verdict, reason = "not measured", claim.reason
+    elif value <= claim.no_effect:
+        verdict, reason = "not reproduced", "no effect in the claimed direction"
+    elif low is None or high is None:
+        verdict = "not measured"
+        reason = "one repeat gives no interval: the verdict needs repeats >= 2"
+    elif low <= claim.no_effect or guard_low is None or guard_low <= claim.no_effect:
+        verdict, reason = "not reproduced", "the interval does not exclude no effect"
+    elif value < claim.paper_value and not low <= claim.paper_value <= high:
+        verdict, reason = "partly", "the effect is there, and smaller than the paper's"
+    elif capped:
+        verdict = "partly"
+        reason = "the figure is reached, but the treatment drops requests that the baseline serves"
+    else:
+        verdict = "reproduced"
+        reaches = "estimate reaches" if value >= claim.paper_value else "interval contains"
+        reason = f"the {reaches} the paper's figure, and the interval excludes no effect"
+    return replace(claim, verdict=verdict, reason=reason)

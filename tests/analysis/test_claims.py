@@ -1,0 +1,153 @@
+import math
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from analysis.claims import assess
+from analysis.frames import derive
+from analysis.statistics import Estimate
+from analysis.verdict import Claim, judge
+
+
+def claim(value: float | None, low: float | None, high: float | None) -> Claim:
+    estimate = Estimate(value, low, high)
+    return Claim("latency", "bellman", "8x", 8.0, "times", "a ratio", estimate, "simulated")
+
+
+@pytest.mark.parametrize(
+    ("value", "low", "high", "verdict"),
+    [
+        (9.0, 8.5, 9.5, "reproduced"),
+        (9.0, 2.0, 20.0, "reproduced"),
+        (6.0, 4.0, 8.5, "reproduced"),  # the interval contains the paper's figure
+        (6.0, 4.0, 7.9, "partly"),
+        (9.0, 0.9, 20.0, "not reproduced"),  # reaches it, and may be no effect at all
+        (1.0, 1.0, 1.0, "not reproduced"),
+        (0.5, 0.4, 0.6, "not reproduced"),
+        (0.5, None, None, "not reproduced"),
+        (9.0, None, None, "not measured"),
+        (None, None, None, "not measured"),
+        (math.inf, 3.0, math.inf, "reproduced"),
+    ],
+)
+def test_verdicts(value, low, high, verdict):
+    assert judge(claim(value, low, high)).verdict == verdict
+
+
+def test_dropping_requests_cannot_reproduce():
+    judged = judge(claim(9.0, 8.5, 9.5), capped=True)
+    assert judged.verdict == "partly" and "drops" in judged.reason
+
+
+def test_a_maximum_over_noise_is_not_an_effect():
+    judged = judge(claim(1.4, 1.2, 9.0), guard=Estimate(1.0, 0.9, 1.1))
+    assert judged.verdict == "not reproduced"
+
+
+@given(st.lists(st.floats(-2, 20), min_size=3, max_size=3), st.booleans())
+def test_no_verdict_but_these_for_an_interval_at_no_effect(numbers, capped):
+    low, value, high = sorted(numbers)
+    judged = judge(claim(value, low, high), capped=capped)
+    assert judged.reason
+    if low <= 1.0:
+        assert judged.verdict == "not reproduced"
+    elif capped or high < 8.0:
+        assert judged.verdict == "partly"
+
+
+def test_claims_by_their_definitions(run):
+    """Recompute each estimate from the rows in plain Python."""
+    start_s, end_s = 60.0, 160.0
+    e2e: dict[str, dict[int, list[float]]] = {"none": {}, "bellman": {}}
+    finished = {"none": 0, "bellman": 0}
+    for row in run.requests.itertuples():
+        if start_s <= row.intended_s < end_s:
+            window = int((row.intended_s - start_s) // 10)
+            e2e[row.arm].setdefault(window, []).append(row.last_token_s - row.intended_s)
+        finished[row.arm] += start_s <= row.last_token_s < end_s
+    ratios = [np.mean(e2e["none"][w]) / np.mean(e2e["bellman"][w]) for w in range(10)]
+    joules = run.energy[run.energy["window"] == "congested"].groupby("arm")["energy_j"].sum()
+    latency, energy, served = assess(run)
+    assert latency.estimate.value == pytest.approx(max(ratios))
+    assert energy.estimate.value == pytest.approx(1 - joules["bellman"] / joules["none"])
+    assert served.estimate.value == pytest.approx(finished["bellman"] / finished["none"] - 1)
+    assert latency.source == energy.source == served.source == "simulated"
+    assert [latency.verdict, served.verdict] == ["reproduced", "partly"]
+    per_request = (joules["bellman"] / finished["bellman"]) / (joules["none"] / finished["none"])
+    assert energy.companions[0].estimate.value == pytest.approx(1 - per_request)
+
+
+def test_the_same_arm_twice_has_ratio_exactly_one(make_run):
+    for arms in (("none", "none-again"), ("none", "none")):
+        run = make_run("-".join(arms), arms=arms)
+        latency, energy, served = assess(run)
+        assert latency.estimate == Estimate(1.0, 1.0, 1.0)
+        assert energy.estimate == served.estimate == Estimate(0.0, 0.0, 0.0)
+        assert {c.verdict for c in (latency, energy, served)} == {"not reproduced"}
+
+
+def test_no_congestion_no_effect(make_run):
+    assert assess(make_run(overload=0.5))[0].estimate == Estimate(1.0, 1.0, 1.0)
+
+
+def test_noise_between_equal_arms_is_not_an_effect(run):
+    random = np.random.default_rng(1)
+    rows = run.requests[run.requests["arm"] == "none"]
+    noisy = rows.assign(
+        arm="bellman", last_token_s=rows["last_token_s"] + random.exponential(1.0, len(rows))
+    )
+    base = rows.assign(last_token_s=rows["last_token_s"] + random.exponential(1.0, len(rows)))
+    both = derive(pd.concat([base, noisy], ignore_index=True))
+    latency = assess(replace(run, requests=both))[0]
+    assert latency.estimate.low > 1.0  # the largest of ten noisy ratios
+    assert latency.verdict == "not reproduced"
+
+
+def test_a_treatment_that_rejects_is_partly_at_most(make_run):
+    latency = assess(make_run(reject_every={"bellman": 20}))[0]
+    assert latency.estimate.value > 8.0
+    assert latency.verdict == "partly"
+    assert any("bellman 4.6%" in caveat for caveat in latency.caveats)
+    p99 = next(c for c in latency.companions if c.name.startswith("p99"))
+    assert p99.estimate.value == 0.0  # the lost requests' latency is infinite
+
+
+def test_a_baseline_that_rejects_is_only_named(make_run):
+    latency = assess(make_run(reject_every={"none": 50}))[0]
+    assert "drops" not in latency.reason
+    assert any("understates" in caveat for caveat in latency.caveats)
+
+
+def test_missing_energy_is_not_measured_and_says_why(make_run):
+    energy = assess(make_run(energy_source=None))[1]
+    assert (energy.verdict, energy.reason) == ("not measured", "no meter found")
+    assert energy.estimate.value is None and energy.source is None
+
+
+def test_when_every_request_failed(make_run):
+    assert {c.verdict for c in assess(make_run(fail_all=True))} == {"not measured"}
+
+
+def test_without_a_congested_phase(make_run):
+    claims = assess(make_run(phases=(("calm", 40.0, 0.5),)))
+    assert {c.reason for c in claims} == {"the schedule has no phase `congested`"}
+
+
+def test_an_invalid_run_claims_nothing(make_run):
+    for found in assess(make_run(invalid_reasons=("lag p99 of 80 ms",))):
+        assert found.verdict == "not measured"
+        assert found.reason == "invalid run: lag p99 of 80 ms"
+
+
+def test_one_repeat_is_an_estimate_without_a_verdict(make_run):
+    latency = assess(make_run(repeats=1))[0]
+    assert latency.estimate.value > 8 and latency.estimate.low is None
+    assert latency.verdict == "not measured" and "repeats >= 2" in latency.reason
+
+
+def test_a_single_arm_claims_nothing(make_run):
+    assert assess(make_run(arms=("none",))) == []

@@ -1,0 +1,126 @@
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from analysis import metrics
+from analysis.frames import derive
+from analysis.metrics import Slo
+from bellman.errors import ConfigError
+
+
+def requests(*rows: dict) -> pd.DataFrame:
+    """Requests with times in s; what a row leaves out is null."""
+    names = ["intended_s", "sent_s", "first_token_s", "last_token_s", "output_tokens"]
+    frame = pd.DataFrame([{"status": "ok"} | row for row in rows], columns=[*names, "status"])
+    return derive(frame.astype(dict.fromkeys(names, float)))
+
+
+def test_a_request_by_hand():
+    frame = requests(
+        {
+            "intended_s": 10,
+            "sent_s": 10.5,
+            "first_token_s": 11,
+            "last_token_s": 13,
+            "output_tokens": 5,
+        },
+        {
+            "intended_s": 20,
+            "sent_s": 20,
+            "first_token_s": 21,
+            "last_token_s": 21,
+            "output_tokens": 1,
+        },
+    )
+    first, second = frame.iloc[0], frame.iloc[1]
+    assert (first.e2e_s, first.service_latency_s, first.client_wait_s) == (3.0, 2.5, 0.5)
+    assert (first.ttft_s, first.tpot_s) == (1.0, 0.5)
+    assert second.e2e_s == 1.0 and math.isnan(second.tpot_s)
+
+
+def test_failures_are_infinite_in_percentiles_and_absent_from_means():
+    rows = [{"intended_s": i, "sent_s": i, "last_token_s": i + 0.1} for i in range(9)]
+    frame = requests(*rows, {"intended_s": 9, "sent_s": 9, "status": "error"})
+    assert metrics.latency_percentile(frame, "e2e_s", 90) == pytest.approx(0.1)
+    assert metrics.latency_percentile(frame, "e2e_s", 95) == math.inf
+    assert metrics.latency_mean(frame, "e2e_s") == pytest.approx(0.1)
+    assert metrics.lost_share(frame) == pytest.approx(0.1)
+    assert metrics.status_share(frame, "error") == pytest.approx(0.1)
+
+
+@given(
+    st.lists(st.floats(0, 1e6) | st.just(math.inf), min_size=1, max_size=60),
+    st.sampled_from([0.1, 1, 5, 50, 90, 99, 99.9, 100]),
+)
+def test_percentile_is_the_smallest_value_with_enough_at_or_below(values, percent):
+    array = np.array(values)
+    found = metrics.percentile(array, percent)
+    assert found in values
+    assert np.mean(array <= found) * 100 >= percent - 1e-9
+    smaller = array[array < found]
+    assert len(smaller) == 0 or np.mean(array <= smaller.max()) * 100 < percent
+
+
+def test_percentile_ranks_in_whole_numbers():
+    assert metrics.percentile(np.arange(1.0, 101.0), 7) == 7.0  # 0.07 x 100 is 7.000000000000001
+    assert metrics.percentile(np.empty(0), 50) is None
+
+
+def test_good_fraction_counts_every_intended_request():
+    good = {
+        "intended_s": 0,
+        "sent_s": 0,
+        "first_token_s": 1,
+        "last_token_s": 3,
+        "output_tokens": 101,
+    }
+    frame = requests(
+        good,
+        good | {"first_token_s": 2.5},  # ttft 2.5 s
+        good | {"last_token_s": 31},  # tpot 0.3 s, e2e 31 s
+        good | {"first_token_s": 2, "last_token_s": 2, "output_tokens": 1},  # one token has no tpot
+        {"intended_s": 0, "status": "rejected"},
+    )
+    slo = Slo(ttft_s=2.0, tpot_s=0.1, e2e_s=20.0)
+    assert list(metrics.good(frame, slo)) == [True, False, False, True, False]
+    assert metrics.good_fraction(frame, slo) == pytest.approx(0.4)
+    assert metrics.goodput(frame, slo, 10.0) == pytest.approx(0.2)
+    assert list(metrics.good(frame, Slo(None, None, None))) == [True, True, True, True, False]
+
+
+def test_a_limit_of_zero_is_refused():
+    with pytest.raises(ConfigError, match=r"slo\.ttft_s=0"):
+        Slo(ttft_s=0)
+
+
+def test_rates_and_windows():
+    frame = requests(
+        {"intended_s": 1, "sent_s": 1, "last_token_s": 4},
+        {"intended_s": 2, "sent_s": 2, "last_token_s": 5},
+        {"intended_s": 3, "sent_s": 3.5, "status": "timeout"},
+        {"intended_s": 4, "status": "unfinished"},
+    )
+    assert metrics.offered_rate(frame, 5.0) == 0.8
+    assert metrics.achieved_rate(frame, 5.0) == 0.6
+    assert metrics.throughput(frame, 0.0, 5.0) == 0.2  # the end is open: 5 s is the next window's
+    assert metrics.throughput(frame, 5.0, 10.0) == 0.2
+    assert metrics.lag_percentile(frame, 99) == 0.5
+
+
+def test_nothing_measured_is_none_and_not_zero():
+    frame = requests({"intended_s": 1, "status": "error"})
+    assert metrics.latency_mean(frame, "e2e_s") is None
+    assert metrics.lag_percentile(frame, 50) is None
+    assert metrics.total(frame, "output_tokens") is None
+    assert metrics.per(None, 3) is None and metrics.per(3.0, 0) is None
+    assert metrics.latency_percentile(frame, "e2e_s", 50) == math.inf
+
+
+def test_generated_tokens_are_interpolated_at_the_window_ends():
+    ticks = pd.DataFrame({"time_s": [0.0, 1.0, 2.0], "generated_tokens_total": [0, 10, 40]})
+    assert metrics.generated_tokens(ticks, 0.5, 1.5) == pytest.approx(20.0)
+    assert metrics.generated_tokens(ticks, 1.0, math.inf) == pytest.approx(30.0)

@@ -1,0 +1,70 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from analysis import statistics
+from analysis.statistics import Estimate
+
+POSITIVE = st.lists(st.floats(0.1, 1e4), min_size=2, max_size=6)
+
+
+def test_equal_arms_have_ratio_exactly_one():
+    values = np.array([3.0, 5.0, 7.0])
+    assert statistics.ratio(values, values) == Estimate(1.0, 1.0, 1.0)
+    assert statistics.difference(values, values) == Estimate(0.0, 0.0, 0.0)
+
+
+def test_one_repeat_has_no_interval():
+    assert statistics.ratio(np.array([6.0]), np.array([3.0])) == Estimate(2.0, None, None)
+    assert statistics.mean(np.empty(0)) == Estimate(None)
+
+
+def test_ratio_pools_the_repeats():
+    estimate = statistics.ratio(np.array([1.0, 9.0]), np.array([1.0, 1.0]))
+    assert estimate == Estimate(5.0, 1.0, 9.0)  # two repeats: the range of the resamples
+
+
+def test_ratio_of_means_weights_by_requests():
+    sums_a, counts_a = np.array([10.0, 90.0]), np.array([10.0, 10.0])
+    sums_b, counts_b = np.array([10.0, 10.0]), np.array([10.0, 10.0])
+    assert statistics.ratio_of_means(sums_a, counts_a, sums_b, counts_b).value == 5.0
+
+
+def test_nothing_to_divide_by_is_none():
+    zeros = np.zeros(3)
+    assert statistics.ratio(np.ones(3), zeros) == Estimate(None)
+
+
+def test_failures_keep_the_interval_ordered():
+    estimate = statistics.ratio(np.array([1.0, np.inf]), np.array([1.0, 1.0]))
+    assert estimate == Estimate(np.inf, 1.0, np.inf)
+
+
+@given(POSITIVE, st.floats(0.1, 10))
+def test_a_constant_factor_between_paired_arms_has_a_tight_interval(values, factor):
+    base = np.array(values)
+    estimate = statistics.ratio(factor * base, base)
+    for end in (estimate.value, estimate.low, estimate.high):
+        assert end == pytest.approx(factor)
+
+
+@given(POSITIVE)
+def test_complement_keeps_low_below_high(values):
+    estimate = statistics.ratio(np.array(values), np.array(values[::-1])).complement()
+    assert estimate.low <= estimate.value + 1e-9 and estimate.value <= estimate.high + 1e-9
+
+
+def test_same_records_same_interval():
+    values = np.array([1.0, 4.0, 2.0, 8.0, 5.0])
+    assert statistics.mean(values) == statistics.mean(values.copy())
+
+
+def test_the_interval_of_five_repeats_covers_the_truth():
+    """The plain percentile interval covers only about 83 % here, the expanded one about 94 %."""
+    random = np.random.default_rng(3)
+    hits = 0
+    for _ in range(200):
+        estimate = statistics.mean(random.normal(10.0, 2.0, size=5))
+        hits += estimate.low <= 10.0 <= estimate.high
+    assert hits >= 0.90 * 200

@@ -1,0 +1,97 @@
+import json
+import math
+
+import pytest
+
+from analysis.frames import load_requests, load_run
+from analysis.summarize import jsonable, summarize, summary
+from bellman.errors import RunError
+from tests.analysis.synthetic_run import Synthetic, write_run
+
+
+def test_files_are_written_from_the_records(tmp_path):
+    folder = write_run(tmp_path / "run")
+    summarize(folder)
+    claims = json.loads((folder / "claims.json").read_text())
+    assert [c["claim"] for c in claims["claims"]] == [
+        "end-to-end latency",
+        "energy",
+        "requests served",
+    ]
+    for entry in claims["claims"]:
+        assert entry["source"] == "simulated" and entry["definition"]
+    written = json.loads((folder / "summary.json").read_text())
+    assert written["source"] == "simulated"
+    assert written["response_source"] == "extractive stand-in"
+
+
+def test_every_intended_request_is_counted_once(run):
+    for arm in summary(run)["arms"].values():
+        phases = [arm["phases"][name] for name in ("calm", "congested", "recovery")]
+        assert arm["offered"] == sum(phase["offered"] for phase in phases)
+        assert arm["offered"] == sum(repeat["offered"] for repeat in arm["repeats"])
+        assert sum(arm["statuses"].values()) == arm["offered"]
+        warmup = arm["phases"]["warmup"]["offered"]
+        assert warmup > 0 and arm["offered"] + warmup == len(run.requests) / 2
+
+
+def test_energy_and_tokens_are_those_of_the_engine(run):
+    content = summary(run)
+    for name, arm in content["arms"].items():
+        rows = run.timeline[run.timeline["arm"] == name]
+        last = rows.groupby("repeat").last()
+        at_warmup = rows[rows["time_s"] == 20.0]
+        assert arm["energy_j"] == pytest.approx((last["energy_j"]).sum() - at_warmup.energy_j.sum())
+        tokens = last["generated_tokens_total"].sum() - at_warmup["generated_tokens_total"].sum()
+        assert arm["generated_tokens"] == tokens
+        assert arm["energy_j_per_output_token"] == pytest.approx(arm["energy_j"] / tokens)
+
+
+def test_test_length_stands_beside_latencies_above_capacity(run):
+    phases = summary(run)["phases"]
+    assert phases["congested"]["above_capacity"] is True
+    assert phases["congested"]["length_s"] == 100.0
+    assert phases["calm"]["above_capacity"] is False
+
+
+def test_quality_is_a_plain_mean_with_an_interval(run):
+    quality = summary(run)["arms"]["none"]["quality"]
+    rows = run.requests[(run.requests["arm"] == "none") & (run.requests["phase"] != "warmup")]
+    expected = rows.merge(run.quality, on="text_id")["rouge1_f1"].mean()
+    assert quality["rouge1_f1"]["value"] == pytest.approx(expected, rel=1e-3)
+    assert quality["rouge1_f1"]["low"] <= quality["rouge1_f1"]["value"]
+    assert quality["response_source"] == "extractive stand-in"
+
+
+def test_all_requests_failed(make_run):
+    arm = summary(make_run(fail_all=True))["arms"]["none"]
+    assert arm["completed"] == 0 and arm["good_fraction"] == 0.0
+    assert arm["e2e_mean_s"] is None and arm["e2e_p50_s"] == math.inf
+    assert arm["energy_j_per_completed_request"] is None
+    assert arm["quality"] is None
+
+
+def test_infinity_and_nan_have_words_in_json():
+    assert jsonable({"a": [math.inf, math.nan, 1.5]}) == {"a": ["inf", None, 1.5]}
+
+
+def test_the_slo_comes_from_the_config(make_run, tmp_path):
+    run = make_run()
+    strict = summary(run)["arms"]["none"]["good_fraction"]
+    run.config["slo"] = {"ttft_s": None, "tpot_s": None, "e2e_s": None}
+    assert strict < summary(run)["arms"]["none"]["good_fraction"] == 1.0
+
+
+def test_a_folder_without_records_says_what_to_do(tmp_path):
+    with pytest.raises(RunError, match=r"analysis\.rebuild"):
+        load_run(tmp_path)
+
+
+def test_several_runs_in_one_frame(tmp_path):
+    folders = [
+        write_run(tmp_path / f"overload-{overload}", Synthetic(repeats=1, overload=overload))
+        for overload in (1.1, 1.5)
+    ]
+    frame = load_requests(folders)
+    assert set(frame["run"]) == {"overload-1.1", "overload-1.5"}
+    assert len(frame) == sum(len(load_run(folder).requests) for folder in folders)
