@@ -13,6 +13,7 @@ from bellman.engines.base import Request
 from bellman.engines.openai.session import ChatServer, Died, OpenAISession, not_watched
 
 MOCK = str(Path(__file__).parents[1] / "benchmarks" / "mock_openai_server.py")
+MIDDLEWARE = "bellman.serving.middleware.CongestionMiddleware"
 
 
 @dataclass

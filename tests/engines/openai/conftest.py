@@ -1,13 +1,14 @@
 from collections.abc import AsyncIterator
 
 import pytest
+import pytest_asyncio
 
 from bellman.engines.openai.child import child_server
 from bellman.engines.openai.session import open_pool
 from tests.servers import MOCK, Mock
 
 
-@pytest.fixture(scope="module")
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def mock_url() -> AsyncIterator[str]:
     async with child_server([MOCK]) as url:
         yield url

@@ -1,0 +1,94 @@
+"""What a server reports of its load in Prometheus metrics: vLLM, SGLang and TGI."""
+
+import os
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from prometheus_client import REGISTRY, CollectorRegistry
+from prometheus_client.metrics_core import Metric
+from prometheus_client.multiprocess import MultiProcessCollector
+from prometheus_client.parser import text_string_to_metric_families
+
+NAMES: dict[str, tuple[str, ...]] = {
+    "running": (
+        "vllm:num_requests_running",
+        "sglang:num_running_reqs",
+        "tgi_batch_current_size",
+    ),
+    "waiting": ("vllm:num_requests_waiting", "sglang:num_queue_reqs", "tgi_queue_size"),
+    # Older vLLM says gpu_cache_usage_perc; some versions say both.
+    "kv_usage": ("vllm:kv_cache_usage_perc", "vllm:gpu_cache_usage_perc", "sglang:token_usage"),
+    "prompt_tokens_total": (
+        "vllm:prompt_tokens_total",
+        "sglang:prompt_tokens_total",
+        "tgi_request_input_length_sum",
+    ),
+    "generated_tokens_total": (
+        "vllm:generation_tokens_total",
+        "sglang:generation_tokens_total",
+        "tgi_request_generated_tokens_sum",
+    ),
+    "preemptions_total": ("vllm:num_preemptions_total",),
+    "completed_total": (
+        "vllm:request_success_total",
+        "sglang:num_requests_total",
+        "tgi_request_success",
+    ),
+}
+"""Sample names by quantity; the first name that a server exports counts."""
+ALL_NAMES = frozenset(name for names in NAMES.values() for name in names)
+MULTIPROCESS = "PROMETHEUS_MULTIPROC_DIR"
+"""Set by vLLM when several API server processes share their metrics through files."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reported:
+    """A server's own metrics, summed over its engines; None for what it does not export."""
+
+    running: int | None = None
+    waiting: int | None = None
+    kv_usage: float | None = None
+    """Share of KV cache in use, mean over the engines."""
+    prompt_tokens_total: int | None = None
+    generated_tokens_total: int | None = None
+    preemptions_total: int | None = None
+    completed_total: int | None = None
+
+
+def reported(families: Iterable[Metric]) -> Reported:
+    """Pick the load out of metric families; samples of several engines are added up."""
+    samples: dict[str, list[float]] = {}
+    for family in families:
+        for sample in family.samples:
+            if sample.name in ALL_NAMES:
+                samples.setdefault(sample.name, []).append(sample.value)
+    found: dict[str, list[float]] = {}
+    for quantity, names in NAMES.items():
+        exported = [name for name in names if name in samples]
+        if exported:
+            found[quantity] = samples[exported[0]]
+    kv_usage = found.pop("kv_usage", None)
+    return Reported(
+        kv_usage=sum(kv_usage) / len(kv_usage) if kv_usage else None,
+        **{quantity: round(sum(values)) for quantity, values in found.items()},
+    )
+
+
+def parse_metrics(text: str) -> Reported:
+    """Read the text of a `/metrics` endpoint; raises ValueError for a line that is none."""
+    # A vLLM server exports thousands of histogram lines: only ours are worth parsing.
+    lines = [line for line in text.splitlines() if line.startswith(tuple(ALL_NAMES))]
+    return reported(text_string_to_metric_families("\n".join(lines) + "\n"))
+
+
+def registry_reader() -> Callable[[], Reported]:
+    """Return a function that reads the Prometheus registry of this process.
+
+    vLLM sets its gauges there after every engine step, not at its log interval. With several API
+    server processes (`--api-server-count`) the values of all are read from their shared files.
+    """
+    if MULTIPROCESS in os.environ:
+        registry = CollectorRegistry()
+        MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
+        return lambda: reported(registry.collect())
+    return lambda: reported(REGISTRY.restricted_registry(ALL_NAMES).collect())

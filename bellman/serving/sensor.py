@@ -1,0 +1,49 @@
+"""The sensor in the server: what the door counted, split by what the engine reports."""
+
+import asyncio
+from collections.abc import Callable
+
+from bellman.sensing.observation import Observation
+from bellman.serving.metrics import Reported
+
+
+class Sensor:
+    """Observes the load from requests in flight through this door and the engine's own metrics.
+
+    The door's count is exact at any instant and knows requests that the engine has not seen yet.
+    The engine's gauges lag by a step (a long prefill is one), by a whole pause when a cancelled
+    request was the last one, and by a scrape in a gateway. So where every request comes through
+    this door, Q is the door's count and the gauges only split it: running = min(reported, Q),
+    the rest waits. Where a server has further doors (`shared`), Q is the larger of the two.
+    Without any report every request counts as running.
+    """
+
+    def __init__(self, read: Callable[[], Reported], shared: bool) -> None:
+        self._read = read
+        self._shared = shared
+        self._reported = Reported()
+        self.in_flight = 0
+        """Generation requests between arrival and the end of their response."""
+
+    def sense(self) -> Observation:
+        """Read the engine's metrics and observe: once a control period."""
+        self._reported = self._read()
+        return self.observe()
+
+    def observe(self) -> Observation:
+        """Observe now, with the metrics of the last `sense`: cheap enough for every request."""
+        engine = self._reported
+        outstanding = self.in_flight
+        if self._shared:
+            outstanding = max(outstanding, (engine.running or 0) + (engine.waiting or 0))
+        running = outstanding if engine.running is None else min(engine.running, outstanding)
+        return Observation(
+            time_s=asyncio.get_running_loop().time(),
+            waiting=outstanding - running,
+            running=running,
+            kv_usage=engine.kv_usage,
+            prompt_tokens_total=engine.prompt_tokens_total,
+            generated_tokens_total=engine.generated_tokens_total,
+            preemptions_total=engine.preemptions_total,
+            completed_total=engine.completed_total,
+        )

@@ -1,0 +1,59 @@
+"""How the door's count and the engine's gauges become one observation."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bellman.sensing.observation import Observation
+from bellman.serving.metrics import Reported
+from bellman.serving.sensor import Sensor
+
+
+async def observed(engine: Reported, in_flight: int, shared: bool = False) -> Observation:
+    sensor = Sensor(lambda: engine, shared)
+    sensor.in_flight = in_flight
+    return sensor.sense()
+
+
+@pytest.mark.parametrize(
+    ("running", "waiting", "in_flight", "shared", "expected"),
+    [
+        (4, 3, 7, False, (4, 3)),
+        (4, 0, 7, False, (4, 3)),  # three are not at the engine's scheduler yet
+        (4, 3, 2, False, (2, 0)),  # the gauges are a step behind
+        (5, 0, 0, False, (0, 0)),  # ... or stand still after the last request was cancelled
+        (4, 3, 2, True, (4, 3)),  # further doors: the engine knows more than this one
+        (4, 3, 9, True, (4, 5)),
+        (None, None, 6, False, (6, 0)),
+        (None, None, 6, True, (6, 0)),
+    ],
+)
+async def test_split(
+    running: int | None,
+    waiting: int | None,
+    in_flight: int,
+    shared: bool,
+    expected: tuple[int, int],
+) -> None:
+    observation = await observed(Reported(running, waiting), in_flight, shared)
+    assert (observation.running, observation.waiting) == expected
+
+
+counts = st.integers(0, 1000)
+
+
+@given(running=counts, waiting=counts, in_flight=counts, shared=st.booleans())
+async def test_q_is_the_doors_count_or_the_larger(
+    running: int, waiting: int, in_flight: int, shared: bool
+) -> None:
+    observation = await observed(Reported(running, waiting), in_flight, shared)
+    q = max(in_flight, running + waiting) if shared else in_flight
+    assert observation.outstanding == q
+    assert min(observation.running, observation.waiting) >= 0
+    assert observation.running <= running
+
+
+async def test_what_is_not_reported_stays_none() -> None:
+    observation = await observed(Reported(), 1)
+    assert observation.kv_usage is None
+    assert observation.generated_tokens_total is None
