@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from bellman.errors import require
 
@@ -67,10 +68,10 @@ class BudgetRules:
         """The task's floor in words, rounded up."""
         return math.ceil(self.floor_tokens[self.task] * self.words_per_token)
 
-    @property
+    @cached_property
     def ladder_words(self) -> tuple[int, ...]:
         """Budgets from the default down to the floor: default / ratio^k, rounded."""
-        rungs = []
+        rungs: list[int] = []
         words: float = self.default_words
         while round(words) >= self.floor_words:
             if not rungs or round(words) < rungs[-1]:

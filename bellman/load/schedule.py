@@ -3,7 +3,8 @@
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, astuple, dataclass
+from dataclasses import asdict, astuple, dataclass, field
+from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
@@ -50,8 +51,10 @@ class Schedule:
     requests: tuple[ScheduledRequest, ...]
     phases: tuple[Phase, ...]
     end_s: float
+    left_out: dict[str, int] = field(default_factory=dict)
+    """Rows of a trace that are no requests, counted by reason."""
 
-    @property
+    @cached_property
     def digest(self) -> str:
         """SHA-256 over the exact values of requests and phases; arms of a repeat share it."""
         digest = hashlib.sha256()
@@ -61,9 +64,13 @@ class Schedule:
         return digest.hexdigest()
 
     def to_table(self, repeat: int) -> pa.Table:
-        """Return the table of `SCHEDULE`; phases and end travel in its metadata."""
+        """Return the table of `SCHEDULE`; all that is no request travels in its metadata."""
         rows = [{"repeat": repeat, **asdict(request)} for request in self.requests]
-        shape = {"phases": [asdict(phase) for phase in self.phases], "end_s": self.end_s}
+        shape = {
+            "phases": [asdict(phase) for phase in self.phases],
+            "end_s": self.end_s,
+            "left_out": self.left_out,
+        }
         metadata = {_METADATA: json.dumps(shape).encode()}
         return pa.Table.from_pylist(rows, SCHEDULE).replace_schema_metadata(metadata)
 
@@ -76,6 +83,7 @@ class Schedule:
             tuple(ScheduledRequest(**row) for row in rows.to_pylist()),
             tuple(Phase(**phase) for phase in shape["phases"]),
             shape["end_s"],
+            shape["left_out"],
         )
 
 

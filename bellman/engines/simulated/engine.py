@@ -4,10 +4,11 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass
-from typing import Self
+from typing import Any, Self
 
 import async_solipsism
 
+from bellman.corpus.base import Corpus
 from bellman.engines.base import Control
 from bellman.engines.simulated.bank import ResponseBank
 from bellman.engines.simulated.profile import Profile
@@ -33,6 +34,8 @@ class SimulatedEngine:
     """Tokens a block."""
     max_model_len: int
     """Prompt and output tokens of one request."""
+    bank: Any = None
+    """Configuration of the response bank, for `create`."""
 
     def __post_init__(self) -> None:
         """Check the ranges; the last two are what vLLM demands when it starts."""
@@ -58,7 +61,11 @@ class SimulatedEngine:
             self.max_num_seqs, self.max_num_batched_tokens, self.kv_blocks, self.block_size
         )
 
-    def create(self, bank: ResponseBank) -> "RunningSimulatedEngine":
+    def create(self, corpus: Corpus) -> "RunningSimulatedEngine":
+        """Make the engine, with the configured bank opened for the corpus."""
+        return self.with_bank(self.bank.open(corpus))
+
+    def with_bank(self, bank: ResponseBank) -> "RunningSimulatedEngine":
         """Make the engine; `bank` says what the model answers."""
         return RunningSimulatedEngine(self, bank)
 
@@ -74,6 +81,11 @@ class RunningSimulatedEngine:
     def source(self) -> Source:
         """Nothing here is measured."""
         return "simulated"
+
+    @property
+    def response_source(self) -> str:
+        """What the bank is."""
+        return self._bank.kind
 
     @property
     def loop_factory(self) -> Callable[[], asyncio.AbstractEventLoop]:

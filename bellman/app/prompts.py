@@ -1,0 +1,44 @@
+"""The prompts of a run: each distinct (document, asked words) is written and counted once."""
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from bellman.app.prompt import summary_prompt
+from bellman.app.words import count_words
+from bellman.corpus.base import Document
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """A prompt and its length: counted by the engine's tokenizer, else estimated from words."""
+
+    text: str
+    tokens: int
+
+
+class PromptBook:
+    """Writes prompts for documents by id."""
+
+    def __init__(
+        self,
+        documents: Mapping[str, Document],
+        count_tokens: Callable[[str], int | None],
+        words_per_token: float,
+    ) -> None:
+        self._documents = documents
+        self._count_tokens = count_tokens
+        self._words_per_token = words_per_token
+        self._prompts: dict[tuple[str, int], Prompt] = {}
+
+    def prompt(self, document_id: str, asked_words: int) -> Prompt:
+        """Return the prompt that asks for at most `asked_words` words about the document."""
+        key = (document_id, asked_words)
+        prompt = self._prompts.get(key)
+        if prompt is None:
+            text = summary_prompt(self._documents[document_id].text, asked_words)
+            tokens = self._count_tokens(text)
+            if tokens is None:
+                tokens = math.ceil(count_words(text) / self._words_per_token)
+            prompt = self._prompts[key] = Prompt(text, tokens)
+        return prompt

@@ -1,0 +1,131 @@
+"""The summarization application: holds the last signal, picks a word budget, asks, records."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from bellman.adaptation.base import Adaptation
+from bellman.app.budget import BudgetRules
+from bellman.app.prompts import PromptBook
+from bellman.app.texts import TextStore
+from bellman.engines.base import Completion, EngineSession, Request, RequestFailed
+from bellman.engines.source import Source
+from bellman.load.schedule import ScheduledRequest
+from bellman.records import RequestRecord
+from bellman.signal import SignalReceiver
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """What the application decided for one request, and on what."""
+
+    level: float | None
+    level_age_s: float | None
+    scale: float
+    word_budget: int
+
+
+class SummarizationApp:
+    """One application instance for one episode; its state is the last signal."""
+
+    def __init__(
+        self,
+        session: EngineSession,
+        adaptation: Adaptation,
+        rules: BudgetRules,
+        prompts: PromptBook,
+        texts: TextStore,
+        *,
+        asked_words: Callable[[int], int],
+        request_timeout_s: float,
+    ) -> None:
+        self._session = session
+        self._adaptation = adaptation
+        self._rules = rules
+        self._prompts = prompts
+        self._texts = texts
+        self._asked_words = asked_words
+        self._request_timeout_s = request_timeout_s
+        self._loop = asyncio.get_running_loop()
+        self._start_s = self._loop.time()
+        self.receiver = SignalReceiver()
+
+    def receive(self, header_values: Sequence[str]) -> None:
+        """Take the signal of a response or of a poll that arrives now."""
+        self.receiver.receive(header_values, self._loop.time())
+
+    def decide(self) -> Ask:
+        """Pick the word budget for a request sent now."""
+        signal = self.receiver.last
+        if signal is None:
+            return Ask(None, None, 1.0, self._rules.default_words)
+        scale = self._adaptation.scale(signal.level)
+        age_s = self._loop.time() - signal.time_s
+        return Ask(signal.level, age_s, scale, self._rules.budget_words(scale))
+
+    def intend(
+        self, scheduled: ScheduledRequest, repeat: int, arm: str, source: Source
+    ) -> RequestRecord:
+        """Return the record of a request that is not sent yet: `unfinished`."""
+        return RequestRecord(
+            repeat=repeat,
+            arm=arm,
+            request_id=scheduled.request_id,
+            document_id=scheduled.document_id,
+            phase=scheduled.phase,
+            intended_s=scheduled.intended_s,
+            source=source,
+            status="unfinished",
+            reason="the run ended first",
+        )
+
+    async def summarize(self, scheduled: ScheduledRequest, record: RequestRecord) -> None:
+        """Send one request and complete its record; raises only `EngineDied` and cancellation."""
+        ask = self.decide()
+        asked_words = self._asked_words(ask.word_budget)
+        prompt = self._prompts.prompt(scheduled.document_id, asked_words)
+        record.level = ask.level
+        record.level_age_s = ask.level_age_s
+        record.scale = ask.scale
+        record.word_budget = ask.word_budget
+        record.asked_words = asked_words
+        record.max_tokens = self._rules.max_tokens(asked_words)
+        record.sent_s = self._loop.time() - self._start_s
+        request = Request(
+            request_id=scheduled.request_id,
+            document_id=scheduled.document_id,
+            prompt=prompt.text,
+            asked_words=asked_words,
+            max_tokens=record.max_tokens,
+            prompt_tokens=scheduled.prompt_tokens or prompt.tokens,
+            forced_output_tokens=self._forced_tokens(scheduled.output_tokens, ask.word_budget),
+        )
+        try:
+            async with asyncio.timeout(self._request_timeout_s):
+                completion = await self._session.generate(request, self.receive)
+        except RequestFailed as failure:
+            record.status, record.reason = failure.status, failure.reason
+        except TimeoutError:
+            record.status = "timeout"
+            record.reason = f"no complete answer within {self._request_timeout_s:g} s"
+        else:
+            self._complete(record, completion)
+        record.ended_s = record.last_token_s or self._loop.time() - self._start_s
+
+    def _forced_tokens(self, trace_tokens: int | None, word_budget: int) -> int | None:
+        """Scale a trace's output length as the word budget scales the default length."""
+        if trace_tokens is None:
+            return None
+        return max(1, round(trace_tokens * word_budget / self._rules.default_words))
+
+    def _complete(self, record: RequestRecord, completion: Completion) -> None:
+        record.status, record.reason = "ok", None
+        record.first_token_s = completion.first_token_s - self._start_s
+        record.last_token_s = completion.last_token_s - self._start_s
+        record.prompt_tokens = completion.prompt_tokens
+        record.output_tokens = completion.output_tokens
+        record.finish_reason = completion.finish_reason
+        record.preemptions = completion.preemptions
+        if completion.text is not None:
+            stored = self._texts.add(record.document_id, completion.text)
+            record.text_id, record.output_words = stored.text_id, stored.words

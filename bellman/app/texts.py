@@ -1,0 +1,48 @@
+"""The distinct texts of a run: each is kept, counted and later scored once."""
+
+import hashlib
+from dataclasses import dataclass
+
+from bellman.app.words import count_words
+from bellman.records import JsonLinesWriter
+
+
+@dataclass(frozen=True, slots=True)
+class StoredText:
+    """A distinct (document, text) pair."""
+
+    text_id: str
+    document_id: str
+    text: str
+    words: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    text_id: str
+    document_id: str
+    text: str
+
+
+def text_id(document_id: str, text: str) -> str:
+    """Return the pair's key: 16 hex digits of a SHA-256."""
+    return hashlib.sha256(f"{document_id}\0{text}".encode()).hexdigest()[:16]
+
+
+class TextStore:
+    """Keeps distinct texts in memory and appends each to texts.jsonl as it first appears."""
+
+    def __init__(self, writer: JsonLinesWriter) -> None:
+        self._writer = writer
+        self._stored: dict[tuple[str, str], StoredText] = {}
+
+    def add(self, document_id: str, text: str) -> StoredText:
+        """Return the stored pair, new or known."""
+        key = (document_id, text)
+        stored = self._stored.get(key)
+        if stored is None:
+            identity = text_id(document_id, text)
+            stored = StoredText(identity, document_id, text, count_words(text))
+            self._stored[key] = stored
+            self._writer.write(_Line(identity, document_id, text))
+        return stored

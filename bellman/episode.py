@@ -1,0 +1,146 @@
+"""One episode: a schedule sent to an engine under one arm, with everything recorded."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from bellman.adaptation.base import Adaptation
+from bellman.app.summarization import SummarizationApp
+from bellman.energy.base import EnergyMeter, EnergyReport
+from bellman.engines.base import Control, Engine, EngineSession
+from bellman.load.driver import drive
+from bellman.load.pacing import PacingStatistics
+from bellman.load.schedule import Schedule, ScheduledRequest
+from bellman.records import JsonLinesWriter
+from bellman.sensing.observation import Observation
+from bellman.signal import SignalReceiver, format_level
+from bellman.timeline import EnergyWindow, Timeline, TimelineRow, energy_windows, read_at
+
+
+@dataclass(frozen=True)
+class Arm:
+    """One treatment: the server's half (control) and the application's half (adaptation)."""
+
+    name: str
+    control: Control
+    adaptation: Adaptation
+    calibrated: bool = False
+    """Ask for the number of words that yields the budget, by the model's obedience curve."""
+
+
+@dataclass(frozen=True)
+class EpisodePlan:
+    """Everything that makes one episode, besides the engine."""
+
+    repeat: int
+    arm: Arm
+    schedule: Schedule
+    poll_period_s: float | None
+    """Poll GET /bellman/congestion at this period; None: the header of every response."""
+    timeline_period_s: float
+    drain_s: float
+    """How long after the schedule's end the outstanding requests may finish."""
+
+
+@dataclass(frozen=True)
+class EpisodeResult:
+    """What an episode leaves besides its request records and its timeline."""
+
+    end_s: float
+    pacing: PacingStatistics
+    receiver: SignalReceiver
+    energy: EnergyReport
+    windows: list[EnergyWindow]
+    engine_prompt_tokens: int | None
+    engine_generated_tokens: int | None
+
+
+async def run_episode(
+    engine: Engine,
+    plan: EpisodePlan,
+    *,
+    make_app: Callable[[EngineSession, Arm], SummarizationApp],
+    make_meter: Callable[[EngineSession], EnergyMeter],
+    writer: JsonLinesWriter,
+    on_row: Callable[[TimelineRow], None],
+) -> EpisodeResult:
+    """Run one episode and return what it measured; raises `EngineDied` when the engine is gone.
+
+    Every intended request is written to `writer` as it ends; those that are out when the drain
+    time is over, or when the episode is cancelled, are written as `unfinished`.
+    """
+    loop = asyncio.get_running_loop()
+    schedule, arm = plan.schedule, plan.arm
+    async with engine.session(arm.control) as session:
+        meter = make_meter(session)
+        await meter.start()
+        before = (await session.state()).observation
+        app = make_app(session, arm)
+        start_s = loop.time()
+
+        recorded: set[int] = set()
+
+        async def send(scheduled: ScheduledRequest) -> None:
+            record = app.intend(scheduled, plan.repeat, arm.name, engine.source)
+            recorded.add(scheduled.request_id)
+            try:
+                await app.summarize(scheduled, record)
+            finally:
+                writer.write(record)
+
+        timeline = Timeline(
+            session,
+            app,
+            meter,
+            schedule.phases,
+            repeat=plan.repeat,
+            arm=arm.name,
+            source=engine.source,
+            on_row=on_row,
+        )
+        edges_s = [phase.start_s for phase in schedule.phases] + [schedule.end_s]
+        at_edges = asyncio.create_task(read_at(meter, start_s, edges_s))
+        background = [at_edges, asyncio.create_task(timeline.run(plan.timeline_period_s))]
+        if plan.poll_period_s is not None:
+            background.append(asyncio.create_task(poll_signal(session, app, plan.poll_period_s)))
+        try:
+            pacing = await drive(schedule, send, start_s, start_s + schedule.end_s + plan.drain_s)
+            readings = await at_edges
+            await timeline.sample()
+            readings.append(meter.read())
+        finally:
+            for task in background:
+                task.cancel()
+            await asyncio.gather(*background, return_exceptions=True)
+            for scheduled in schedule.requests:
+                if scheduled.request_id not in recorded:
+                    writer.write(app.intend(scheduled, plan.repeat, arm.name, engine.source))
+            report = await meter.stop()
+        end_s = readings[-1].time_s - start_s
+        after = (await session.state()).observation
+    return EpisodeResult(
+        end_s=end_s,
+        pacing=pacing,
+        receiver=app.receiver,
+        energy=report,
+        windows=energy_windows(
+            schedule.phases, readings, report, repeat=plan.repeat, arm=arm.name, start_s=start_s
+        ),
+        engine_prompt_tokens=counted(before, after, "prompt_tokens_total"),
+        engine_generated_tokens=counted(before, after, "generated_tokens_total"),
+    )
+
+
+def counted(before: Observation | None, after: Observation | None, counter: str) -> int | None:
+    """Return how far an engine's counter went during the episode; None where it has none."""
+    start = getattr(before, counter, None)
+    end = getattr(after, counter, None)
+    return None if start is None or end is None else int(end - start)
+
+
+async def poll_signal(session: EngineSession, app: SummarizationApp, period_s: float) -> None:
+    """Hand the published level to the application every `period_s`, until cancelled."""
+    while True:
+        state = await session.state()
+        app.receive([] if state.level is None else [format_level(state.level)])
+        await asyncio.sleep(period_s)

@@ -1,0 +1,181 @@
+"""The whole configuration, built and validated before anything runs."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from omegaconf import DictConfig, OmegaConf
+
+from bellman.app.budget import BudgetRules
+from bellman.build import build, build_class
+from bellman.engines.base import Control
+from bellman.episode import Arm
+from bellman.errors import require
+from bellman.load.pacing import PacingLimits
+
+PATH_KEYS = ("outputs", "folder")
+"""Where a run is written does not change what it is: left out of its identity."""
+
+
+@dataclass(frozen=True)
+class RunSettings:
+    """The experiment's own numbers; keys stand at the configuration's top level."""
+
+    name: str
+    """Name of the experiment: the folder under `outputs`."""
+    procedure: str
+    """The function that runs it and leaves its records, `experiments.<file>.<function>`."""
+    presentation: str
+    """The function that shows them from the folder alone, `analysis.<file>.<function>`."""
+    seed: int
+    repeats: int
+    timeline_period_s: float
+    drain_s: float
+    """How long after the schedule's end the outstanding requests may finish."""
+    request_timeout_s: float
+    """Deadline of a request, from its actual send."""
+    outputs: str
+    folder: str | None = None
+    """The run's folder, instead of `<outputs>/<name>/<run id>`."""
+    model: str | None = None
+    """Model name or folder, for engines that load one."""
+
+    def __post_init__(self) -> None:
+        """Check the ranges."""
+        require(self.seed >= 0, "seed", self.seed, "must be 0 or more")
+        require(self.repeats >= 1, "repeats", self.repeats, "must be 1 or more")
+        require(
+            self.timeline_period_s > 0,
+            "timeline_period_s",
+            self.timeline_period_s,
+            "must be greater than 0",
+        )
+        require(self.drain_s >= 0, "drain_s", self.drain_s, "must be 0 or more")
+        require(
+            self.request_timeout_s > 0,
+            "request_timeout_s",
+            self.request_timeout_s,
+            "must be greater than 0",
+        )
+
+
+@dataclass(frozen=True)
+class SignalSettings:
+    """How often the law runs, and how its level reaches the application."""
+
+    period_s: float
+    """Seconds between two runs of the law (ours)."""
+    delivery: str
+    """`header`: on every response; `poll`: GET /bellman/congestion."""
+    poll_period_s: float
+
+    def __post_init__(self) -> None:
+        """Check the ranges."""
+        require(self.period_s > 0, "signal.period_s", self.period_s, "must be greater than 0")
+        require(
+            self.delivery in {"header", "poll"},
+            "signal.delivery",
+            self.delivery,
+            "must be header or poll",
+        )
+        require(
+            self.poll_period_s > 0,
+            "signal.poll_period_s",
+            self.poll_period_s,
+            "must be greater than 0",
+        )
+
+
+@dataclass(frozen=True)
+class CapacitySettings:
+    """How the uncontrolled engine is saturated to find its capacity."""
+
+    concurrency: int
+    """Requests kept outstanding: well above what fits in the batch."""
+    warmup_s: float
+    duration_s: float
+
+    def __post_init__(self) -> None:
+        """Check the ranges."""
+        require(
+            self.concurrency >= 1, "capacity.concurrency", self.concurrency, "must be 1 or more"
+        )
+        require(self.warmup_s >= 0, "capacity.warmup_s", self.warmup_s, "must be 0 or more")
+        require(
+            self.duration_s > 0, "capacity.duration_s", self.duration_s, "must be greater than 0"
+        )
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Everything a procedure needs, validated. Variants are what their YAML's `_target_` names."""
+
+    run: RunSettings
+    signal: SignalSettings
+    application: BudgetRules
+    capacity: CapacitySettings
+    pacing: PacingLimits
+    baseline: Arm
+    treatment: Arm
+    corpus: Any
+    arrivals: Any
+    engine: Any
+    energy: Any
+    quality: Any
+
+    @property
+    def arms(self) -> tuple[Arm, Arm]:
+        """The baseline first."""
+        return (self.baseline, self.treatment)
+
+
+def read_settings(config: DictConfig) -> Settings:
+    """Build and validate everything that the configuration names; raises `ConfigError`."""
+    values = OmegaConf.to_container(config, resolve=True)
+    assert isinstance(values, dict)
+    own = {key: value for key, value in values.items() if key in RunSettings.__dataclass_fields__}
+    signal = build_class(SignalSettings, values["signal"], "signal")
+    baseline = read_arm(config.baseline, signal.period_s, "baseline.")
+    treatment = read_arm(config, signal.period_s, "")
+    if treatment.name == baseline.name:
+        treatment = Arm(
+            f"{treatment.name} again", treatment.control, treatment.adaptation, treatment.calibrated
+        )
+    return Settings(
+        run=build_class(RunSettings, own, ""),
+        signal=signal,
+        application=build_class(BudgetRules, values["application"], "application"),
+        capacity=build_class(CapacitySettings, values["capacity"], "capacity"),
+        pacing=build_class(PacingLimits, values["pacing"], "pacing"),
+        baseline=baseline,
+        treatment=treatment,
+        corpus=build(config.corpus, "corpus"),
+        arrivals=build(config.arrivals, "arrivals"),
+        engine=build(config.engine, "engine"),
+        energy=build(config.energy, "energy"),
+        quality=build(config.quality, "quality"),
+    )
+
+
+def read_arm(node: DictConfig, period_s: float, prefix: str) -> Arm:
+    """Build the arm that `node.controller`, `node.adaptation` and `node.admission` describe."""
+    controller = build(node.controller, f"{prefix}controller")
+    admission = build(node.admission, f"{prefix}admission")
+    adaptation = OmegaConf.to_container(node.adaptation, resolve=True)
+    assert isinstance(adaptation, dict)
+    calibrated = bool(adaptation.pop("calibrated"))
+    names = [controller.name, admission.name]
+    if controller.name == "none" and admission.name:
+        names = [admission.name]
+    return Arm(
+        name="+".join(name for name in names if name),
+        control=Control(controller, admission, period_s),
+        adaptation=build(OmegaConf.create(adaptation), f"{prefix}adaptation"),
+        calibrated=calibrated,
+    )
+
+
+def identity_values(config: DictConfig) -> dict[str, Any]:
+    """Return the resolved configuration without output paths: the part that makes the run."""
+    values = OmegaConf.to_container(config, resolve=True)
+    assert isinstance(values, dict)
+    return {str(key): value for key, value in values.items() if key not in PATH_KEYS}

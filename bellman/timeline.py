@@ -1,0 +1,174 @@
+"""The timeline of an episode: load, level, budget and energy, once a period and at phase edges."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from bellman.app.summarization import SummarizationApp
+from bellman.energy.base import EnergyMeter, EnergyReading, EnergyReport
+from bellman.engines.base import EngineSession
+from bellman.engines.source import Source
+from bellman.load.schedule import Phase
+from bellman.records import DRAIN
+
+
+@dataclass(frozen=True, slots=True)
+class TimelineRow:
+    """One sample. Times are seconds since the episode's start; unknown is None."""
+
+    repeat: int
+    arm: str
+    time_s: float
+    phase: str
+    source: Source
+    level: float | None
+    waiting: int | None
+    running: int | None
+    kv_usage: float | None
+    word_budget: int
+    energy_j: float | None
+    power_w: float | None
+    prompt_tokens_total: int | None
+    generated_tokens_total: int | None
+    preemptions_total: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class EnergyWindow:
+    """Energy of one phase, from the cumulative readings at its edges."""
+
+    repeat: int
+    arm: str
+    window: str
+    start_s: float
+    end_s: float
+    energy_j: float | None
+    mean_power_w: float | None
+    source: Source | None
+    method: str
+    reason: str | None
+
+
+def phase_at(phases: Sequence[Phase], time_s: float) -> str:
+    """Return the name of the phase at `time_s`; `drain` after the last."""
+    for phase in phases:
+        if phase.start_s <= time_s < phase.end_s:
+            return phase.name
+    return DRAIN
+
+
+class Timeline:
+    """Samples the server and the meter, and hands each row on as it is taken."""
+
+    def __init__(
+        self,
+        session: EngineSession,
+        app: SummarizationApp,
+        meter: EnergyMeter,
+        phases: Sequence[Phase],
+        *,
+        repeat: int,
+        arm: str,
+        source: Source,
+        on_row: Callable[[TimelineRow], None],
+    ) -> None:
+        self._session = session
+        self._app = app
+        self._meter = meter
+        self._phases = phases
+        self._repeat = repeat
+        self._arm = arm
+        self._source = source
+        self._on_row = on_row
+        self._start_s = asyncio.get_running_loop().time()
+        self._last_reading = meter.read()
+
+    async def run(self, period_s: float) -> None:
+        """Sample every `period_s`, until cancelled."""
+        loop = asyncio.get_running_loop()
+        tick = 1
+        while True:
+            await asyncio.sleep(self._start_s + tick * period_s - loop.time())
+            await self.sample()
+            tick = max(tick + 1, int((loop.time() - self._start_s) / period_s))
+
+    async def sample(self) -> None:
+        """Take one row now."""
+        state = await self._session.state()
+        reading = self._meter.read()
+        time_s = reading.time_s - self._start_s
+        observation = state.observation
+        row = TimelineRow(
+            repeat=self._repeat,
+            arm=self._arm,
+            time_s=time_s,
+            phase=phase_at(self._phases, time_s),
+            source=self._source,
+            level=state.level,
+            waiting=observation.waiting if observation else None,
+            running=observation.running if observation else None,
+            kv_usage=observation.kv_usage if observation else None,
+            word_budget=self._app.decide().word_budget,
+            energy_j=reading.energy_j,
+            power_w=mean_power_w(self._last_reading, reading),
+            prompt_tokens_total=observation.prompt_tokens_total if observation else None,
+            generated_tokens_total=observation.generated_tokens_total if observation else None,
+            preemptions_total=observation.preemptions_total if observation else None,
+        )
+        self._last_reading = reading
+        self._on_row(row)
+
+
+def mean_power_w(before: EnergyReading, after: EnergyReading) -> float | None:
+    """Return the mean power between two cumulative readings, in watts."""
+    if before.energy_j is None or after.energy_j is None or after.time_s <= before.time_s:
+        return None
+    return (after.energy_j - before.energy_j) / (after.time_s - before.time_s)
+
+
+async def read_at(
+    meter: EnergyMeter, start_s: float, edges_s: Sequence[float]
+) -> list[EnergyReading]:
+    """Read the meter at each edge, given in seconds after `start_s`, in rising order."""
+    loop = asyncio.get_running_loop()
+    readings = []
+    for edge_s in edges_s:
+        await asyncio.sleep(max(0.0, start_s + edge_s - loop.time()))
+        readings.append(meter.read())
+    return readings
+
+
+def energy_windows(
+    phases: Sequence[Phase],
+    readings: Sequence[EnergyReading],
+    report: EnergyReport,
+    *,
+    repeat: int,
+    arm: str,
+    start_s: float,
+) -> list[EnergyWindow]:
+    """Return a window for each phase, `drain` and `total`.
+
+    `readings` are those at each phase's start, at the schedule's end and at the episode's end.
+    """
+    names = [phase.name for phase in phases] + [DRAIN]
+    pairs = [*zip(names, readings[:-1], readings[1:], strict=True)]
+    pairs.append(("total", readings[0], readings[-1]))
+    windows = []
+    for name, before, after in pairs:
+        known = before.energy_j is not None and after.energy_j is not None
+        windows.append(
+            EnergyWindow(
+                repeat=repeat,
+                arm=arm,
+                window=name,
+                start_s=before.time_s - start_s,
+                end_s=after.time_s - start_s,
+                energy_j=after.energy_j - before.energy_j if known else None,  # type: ignore[operator]
+                mean_power_w=mean_power_w(before, after),
+                source=report.source if known else None,
+                method=report.method,
+                reason=None if known else report.reason or "the meter gave no reading",
+            )
+        )
+    return windows

@@ -1,0 +1,192 @@
+"""Paired arms under the same congestion: the paper's experiment.
+
+Capacity of the uncontrolled engine -> one schedule a repeat -> every arm serves it -> records.
+"""
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import pyarrow as pa
+from bellman.quality.score import score_folder
+from rich.console import Console
+
+from bellman.app.prompts import PromptBook
+from bellman.app.summarization import SummarizationApp
+from bellman.app.texts import TextStore
+from bellman.corpus.base import Corpus
+from bellman.energy.base import EnergyMeter
+from bellman.engines.base import Engine, EngineSession
+from bellman.engines.runtime import RunCoroutine, running
+from bellman.episode import Arm, EpisodePlan, EpisodeResult, run_episode
+from bellman.errors import RunError
+from bellman.load.saturation import CapacityMeasurement, measure_capacity
+from bellman.load.schedule import Schedule, ScheduledRequest, draw_documents
+from bellman.records import write_json, write_parquet
+from bellman.run_folder import RunFolder
+from bellman.settings import Settings
+from bellman.timeline import TimelineRow
+from experiments.progress import RunProgress
+from experiments.recorder import Recorder
+
+CAPACITY_STREAM = 2**31
+"""Stands where a repeat's number does, for the capacity measurement's own documents."""
+CAPACITY_REQUESTS = 100_000
+"""More than any engine completes while it is measured."""
+
+MakeApp = Callable[[EngineSession, Arm], SummarizationApp]
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What the steps of the experiment share."""
+
+    settings: Settings
+    engine: Engine
+    document_ids: list[str]
+    make_app: MakeApp
+    run_coroutine: RunCoroutine
+
+
+def run(
+    settings: Settings, corpus: Corpus, engine: Engine, folder: RunFolder, console: Console
+) -> None:
+    """Run every repeat with every arm, and write all records into the folder."""
+    write_json(
+        {"baseline": settings.baseline.name, "treatments": [settings.treatment.name]},
+        folder.path / "arms.json",
+    )
+    with Recorder(folder.path) as recorder, running(engine) as run_coroutine:
+        document_ids = [document.document_id for document in corpus.documents]
+        make_app = app_maker(settings, corpus, engine, recorder.texts)
+        parts = Parts(settings, engine, document_ids, make_app, run_coroutine)
+        capacity_rps = find_capacity(parts, folder.path, console)
+        schedules = [
+            settings.arrivals.schedule(capacity_rps, document_ids, settings.run.seed, repeat)
+            for repeat in range(settings.run.repeats)
+        ]
+        tables = [schedule.to_table(repeat) for repeat, schedule in enumerate(schedules)]
+        write_parquet(pa.concat_tables(tables), folder.path / "schedule.parquet")
+        with RunProgress(console, engine.source) as progress:
+            for plan in plans(settings, schedules):
+                run_one(parts, plan, recorder, progress)
+    score_folder(folder.path, corpus, settings.quality)
+
+
+def plans(settings: Settings, schedules: list[Schedule]) -> list[EpisodePlan]:
+    """Return the episodes in order; the arms alternate, so that neither is always first."""
+    poll = settings.signal.delivery == "poll"
+    return [
+        EpisodePlan(
+            repeat=repeat,
+            arm=arm,
+            schedule=schedule,
+            poll_period_s=settings.signal.poll_period_s if poll else None,
+            timeline_period_s=settings.run.timeline_period_s,
+            drain_s=settings.run.drain_s,
+        )
+        for repeat, schedule in enumerate(schedules)
+        for arm in settings.arms[:: 1 if repeat % 2 == 0 else -1]
+    ]
+
+
+def run_one(parts: Parts, plan: EpisodePlan, recorder: Recorder, progress: RunProgress) -> None:
+    """Run one episode and record it."""
+    settings, engine = parts.settings, parts.engine
+    progress.begin(f"{plan.repeat + 1}/{settings.run.repeats} {plan.arm.name}", plan.schedule.end_s)
+
+    def on_row(row: TimelineRow) -> None:
+        recorder.add_row(row)
+        progress.update(row)
+
+    result: EpisodeResult = parts.run_coroutine(
+        run_episode(
+            engine,
+            plan,
+            make_app=parts.make_app,
+            make_meter=lambda session: meter(settings, session),
+            writer=recorder.requests,
+            on_row=on_row,
+        )
+    )
+    progress.finish(result.end_s)
+    recorder.add_episode(
+        plan,
+        result,
+        settings.pacing.invalid_reasons(result.pacing),
+        seed=settings.run.seed,
+        source=engine.source,
+        response_source=engine.response_source,
+    )
+
+
+def app_maker(settings: Settings, corpus: Corpus, engine: Engine, texts: TextStore) -> MakeApp:
+    """Return the function that makes the application for a session and an arm."""
+    rules = settings.application
+    prompts = PromptBook(
+        {document.document_id: document for document in corpus.documents},
+        engine.count_tokens,
+        rules.words_per_token,
+    )
+
+    def make_app(session: EngineSession, arm: Arm) -> SummarizationApp:
+        return SummarizationApp(
+            session,
+            arm.adaptation,
+            rules,
+            prompts,
+            texts,
+            asked_words=lambda budget_words: budget_words,
+            request_timeout_s=settings.run.request_timeout_s,
+        )
+
+    return make_app
+
+
+def meter(settings: Settings, session: EngineSession) -> EnergyMeter:
+    """Return the engine's own meter where it models energy, else the configured one."""
+    own = session.energy_meter()
+    return settings.energy.create() if own is None else own
+
+
+def find_capacity(parts: Parts, folder: Path, console: Console) -> float:
+    """Return the uncontrolled engine's capacity in requests/s: the given one, or measured now."""
+    settings, engine = parts.settings, parts.engine
+    if not settings.arrivals.needs_capacity:
+        capacity_rps: float = settings.arrivals.capacity_rps
+        given = {"capacity_rps": capacity_rps, "method": "given: arrivals.capacity_rps"}
+        write_json({**given, "source": None}, folder / "capacity.json")
+        return capacity_rps
+    how = settings.capacity
+    console.print(
+        f"measuring the capacity without control: {how.concurrency} requests outstanding, "
+        f"{how.warmup_s:g} + {how.duration_s:g} s ({engine.source})"
+    )
+
+    async def saturate() -> CapacityMeasurement:
+        async with engine.session(settings.baseline.control) as session:
+            app = parts.make_app(session, settings.baseline)
+            documents = draw_documents(
+                parts.document_ids, CAPACITY_REQUESTS, settings.run.seed, CAPACITY_STREAM
+            )
+
+            async def send_one(index: int) -> None:
+                scheduled = ScheduledRequest(index, 0.0, str(documents[index]), "capacity")
+                record = app.intend(scheduled, 0, settings.baseline.name, engine.source)
+                await app.summarize(scheduled, record)
+                if record.status != "ok":
+                    raise RunError(f"a request of the capacity measurement failed: {record.reason}")
+
+            return await measure_capacity(send_one, how.concurrency, how.warmup_s, how.duration_s)
+
+    measured: CapacityMeasurement = parts.run_coroutine(saturate())
+    write_json(
+        {
+            **asdict(measured),
+            "method": "completions of the saturated engine, closed loop, baseline arm",
+            "source": engine.source,
+        },
+        folder / "capacity.json",
+    )
+    console.print(f"capacity: {measured.capacity_rps:.2f} requests/s ({engine.source})")
+    return measured.capacity_rps

@@ -1,0 +1,69 @@
+"""From a configuration to a finished run folder: identity, procedure, presentation, status."""
+
+from pathlib import Path
+
+from hydra.utils import get_method
+from omegaconf import DictConfig, OmegaConf
+from rich.console import Console
+
+from bellman import provenance
+from bellman.records import write_json
+from bellman.run_folder import RunFolder, claim_folder, is_done, run_id
+from bellman.settings import Settings, identity_values, read_settings
+
+RECORDED = "recorded"
+
+
+def execute(config: DictConfig, console: Console) -> Path:
+    """Run what the configuration says, or show what the same run left earlier.
+
+    Raises `ConfigError` before anything runs, `RunError` when it cannot go on.
+    """
+    settings = read_settings(config)
+    corpus = settings.corpus.load()
+    engine = settings.engine.create(corpus)
+    present = get_method(settings.run.presentation)
+    identity = run_id(identity_values(config), provenance.code_digest(), corpus.digest)
+    path = folder_path(settings, identity)
+    if is_done(path, identity):
+        console.print(f"{path} holds this very run, finished; shown again:")
+        present(path, console, draw=False)
+        return path
+    folder = claim_folder(path, identity)
+    (path / "config.yaml").write_text(OmegaConf.to_yaml(config, resolve=True))
+    write_json(
+        provenance.collect(
+            engine=engine.describe(),
+            corpus={
+                "name": corpus.name,
+                "documents": len(corpus.documents),
+                "left_out": corpus.left_out,
+                "licence": corpus.licence,
+                "digest": corpus.digest,
+            },
+        ),
+        path / "provenance.json",
+    )
+    try:
+        get_method(settings.run.procedure)(settings, corpus, engine, folder, console)
+    except BaseException as error:
+        end_early(folder, error)
+        raise
+    present(path, console, draw=True)
+    folder.set_status("done")
+    return path
+
+
+def folder_path(settings: Settings, identity: str) -> Path:
+    """Return where the run is written."""
+    if settings.run.folder is not None:
+        return Path(settings.run.folder)
+    return Path(settings.run.outputs) / settings.run.name / identity
+
+
+def end_early(folder: RunFolder, error: BaseException) -> None:
+    """Say in status.json how the run ended; its records are on disk already."""
+    if isinstance(error, KeyboardInterrupt):
+        folder.set_status("interrupted", "interrupted by the user")
+    else:
+        folder.set_status("failed", f"{type(error).__name__}: {error}")

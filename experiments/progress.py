@@ -1,0 +1,67 @@
+"""The progress bars of a run: one for each arm and repeat, in the episode's own time."""
+
+import time
+from types import TracebackType
+from typing import Self
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskID, TextColumn
+from rich.table import Column
+
+from bellman.engines.source import Source
+from bellman.timeline import TimelineRow
+
+REFRESH_S = 0.1
+UNWRAPPED = Column(no_wrap=True, min_width=14)
+
+
+class RunProgress:
+    """Shows simulated (or real) time, level, waiting requests and word budget while a run goes on.
+
+    Drawn from the episode's own samples, at most every `REFRESH_S` of the user's time.
+    """
+
+    def __init__(self, console: Console, source: Source) -> None:
+        self._progress = Progress(
+            TextColumn("{task.description:<14}", table_column=UNWRAPPED),
+            BarColumn(bar_width=10),
+            TextColumn(f"{{task.completed:>4.0f}} s {source}", table_column=UNWRAPPED),
+            TextColumn("{task.fields[load]}", table_column=UNWRAPPED),
+            console=console,
+            auto_refresh=False,
+        )
+        self._task: TaskID | None = None
+        self._refreshed_s = 0.0
+
+    def begin(self, description: str, duration_s: float) -> None:
+        """Start the bar of an episode of `duration_s` seconds."""
+        self._task = self._progress.add_task(description, total=duration_s, load="")
+
+    def update(self, row: TimelineRow) -> None:
+        """Show a sample."""
+        assert self._task is not None
+        level = "n/a" if row.level is None else f"{row.level:.2f}"
+        load = f"level {level}  waiting {row.waiting}  {row.word_budget} words"
+        self._progress.update(self._task, completed=row.time_s, load=load)
+        now_s = time.monotonic()
+        if now_s - self._refreshed_s >= REFRESH_S:
+            self._refreshed_s = now_s
+            self._progress.refresh()
+
+    def finish(self, end_s: float) -> None:
+        """End the bar at the episode's real length (with its drain)."""
+        assert self._task is not None
+        self._progress.update(self._task, completed=end_s, total=end_s)
+        self._progress.refresh()
+
+    def __enter__(self) -> Self:
+        self._progress.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._progress.stop()
