@@ -36,7 +36,7 @@ def to_clock(unit: NDArray[np.float64], segments: Sequence[Segment]) -> NDArray[
     """
     bounds = np.cumsum([0.0] + [segment.expected for segment in segments])
     times = np.empty_like(unit)
-    edges = np.searchsorted(unit, bounds)
+    edges = [*np.searchsorted(unit, bounds[:-1]), len(unit)]
     for number, segment in enumerate(segments):
         inside = slice(edges[number], edges[number + 1])
         slope = (segment.end_rps - segment.start_rps) / (segment.end_s - segment.start_s)

@@ -1,0 +1,65 @@
+"""Draws a workload from ServeGen's production clients."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from bellman.errors import require
+from bellman.load.arrivals.trace import check_replay
+from bellman.load.schedule import Schedule, time_generator
+from bellman.load.traces.servegen import draw_workload
+
+
+@dataclass(frozen=True)
+class ServeGen:
+    """Arrivals and lengths of the busiest clients in a window of the data; documents of the corpus.
+
+    Without `load` and `rate_rps` the clients send at their own rates.
+    """
+
+    path: str
+    """Folder of one model, with chunk-N-trace.csv and chunk-N-dataset.json."""
+    start_s: float
+    """Start of the window, in seconds of the data."""
+    length_s: float
+    """Length of the window, in seconds of the data."""
+    clients: int | None
+    """How many of the busiest clients; null = all."""
+    rate_rps: float | None
+    """Mean rate to play the window at; null = by `load`, or the clients' own."""
+    load: float | None
+    """Mean rate / capacity of the uncontrolled engine; null = by `rate_rps`, or their own."""
+    warmup_s: float
+    """First seconds of the replay that are never counted."""
+    capacity_rps: float | None = None
+    """Capacity of the uncontrolled engine; null = measure it, where `load` needs it."""
+
+    def __post_init__(self) -> None:
+        """Check the ranges."""
+        require(self.start_s >= 0, "arrivals.start_s", self.start_s, "must be 0 or more")
+        require(self.length_s > 0, "arrivals.length_s", self.length_s, "must be greater than 0")
+        require(
+            self.clients is None or self.clients >= 1,
+            "arrivals.clients",
+            self.clients,
+            "must be 1 or more, or null for all",
+        )
+        check_replay(self.rate_rps, self.load, self.warmup_s, self.capacity_rps)
+
+    @property
+    def needs_capacity(self) -> bool:
+        """Whether the capacity has to be measured before the schedule can be drawn."""
+        return self.load is not None and self.capacity_rps is None
+
+    def schedule(
+        self, capacity_rps: float, document_ids: Sequence[str], seed: int, repeat: int
+    ) -> Schedule:
+        """Draw the schedule; repeats differ in times, lengths and documents."""
+        generator = time_generator(seed, repeat)
+        workload = draw_workload(
+            Path(self.path), self.start_s, self.length_s, self.clients, generator
+        )
+        rate_rps = self.rate_rps if self.load is None else self.load * capacity_rps
+        if rate_rps is not None:
+            workload = workload.at_rate(rate_rps)
+        return workload.schedule(self.warmup_s, document_ids, seed, repeat)

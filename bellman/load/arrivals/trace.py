@@ -1,0 +1,96 @@
+"""Replays a recorded trace with one row a request."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from bellman.errors import require
+from bellman.load.arrivals.base import check_capacity
+from bellman.load.schedule import Schedule
+from bellman.load.traces.table import cut_window, read_table
+from bellman.load.traces.values import TIME_UNITS
+
+
+@dataclass(frozen=True)
+class Trace:
+    """Arrivals and lengths of a CSV, JSON Lines or parquet file; documents of the corpus.
+
+    Without `load` and `rate_rps` the trace is played at its own speed.
+    """
+
+    path: str
+    time_column: str
+    time_unit: str
+    """`s`, `ms`, `us`, `ns` or `iso`."""
+    prompt_column: str | None
+    """Column of prompt tokens; null when the trace has none."""
+    output_column: str | None
+    """Column of output tokens; null when the trace has none."""
+    start_s: float
+    """Start of the window that is replayed, in the trace's own time from its earliest row on."""
+    length_s: float | None
+    """Length of the window, in the trace's own time; null = to the end."""
+    rate_rps: float | None
+    """Mean rate to play the window at; null = by `load`, or as recorded."""
+    load: float | None
+    """Mean rate / capacity of the uncontrolled engine; null = by `rate_rps`, or as recorded."""
+    warmup_s: float
+    """First seconds of the replay that are never counted."""
+    capacity_rps: float | None = None
+    """Capacity of the uncontrolled engine; null = measure it, where `load` needs it."""
+
+    def __post_init__(self) -> None:
+        """Check the ranges."""
+        units = ", ".join(TIME_UNITS)
+        require(
+            self.time_unit in TIME_UNITS,
+            "arrivals.time_unit",
+            self.time_unit,
+            f"must be one of {units}",
+        )
+        require(self.start_s >= 0, "arrivals.start_s", self.start_s, "must be 0 or more")
+        require(
+            self.length_s is None or self.length_s > 0,
+            "arrivals.length_s",
+            self.length_s,
+            "must be greater than 0, or null",
+        )
+        check_replay(self.rate_rps, self.load, self.warmup_s, self.capacity_rps)
+
+    @property
+    def needs_capacity(self) -> bool:
+        """Whether the capacity has to be measured before the schedule can be drawn."""
+        return self.load is not None and self.capacity_rps is None
+
+    def schedule(
+        self, capacity_rps: float, document_ids: Sequence[str], seed: int, repeat: int
+    ) -> Schedule:
+        """Return the replay; repeats differ in their documents only."""
+        whole = read_table(
+            Path(self.path),
+            self.time_column,
+            self.time_unit,
+            self.prompt_column,
+            self.output_column,
+        )
+        workload = cut_window(whole, self.start_s, self.length_s)
+        rate_rps = self.rate_rps if self.load is None else self.load * capacity_rps
+        if rate_rps is not None:
+            workload = workload.at_rate(rate_rps)
+        return workload.schedule(self.warmup_s, document_ids, seed, repeat)
+
+
+def check_replay(
+    rate_rps: float | None, load: float | None, warmup_s: float, capacity_rps: float | None
+) -> None:
+    """Check the keys that every replay has."""
+    check_capacity(capacity_rps)
+    require(
+        rate_rps is None or load is None,
+        "arrivals.rate_rps",
+        rate_rps,
+        "give rate_rps or load, not both",
+    )
+    for key, rate in (("rate_rps", rate_rps), ("load", load)):
+        require(rate is None or rate > 0, f"arrivals.{key}", rate, "must be greater than 0")
+    require(warmup_s >= 0, "arrivals.warmup_s", warmup_s, "must be 0 or more")

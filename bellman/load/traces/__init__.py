@@ -1,0 +1,1 @@
+"""Recorded and published workloads: reading them, and replaying them at another rate."""

@@ -1,0 +1,36 @@
+"""Reads the two kinds of value in a trace: an instant and a number of tokens."""
+
+import math
+from datetime import UTC, datetime
+from typing import Any
+
+SECONDS_PER = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
+ISO = "iso"
+"""ISO 8601 text, with any number of fractional digits; without a zone it is UTC."""
+TIME_UNITS = (*SECONDS_PER, ISO)
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def parse_time_s(value: Any, unit: str) -> float:
+    """Return an instant in seconds since some epoch; raises ValueError for anything else."""
+    if unit != ISO:
+        seconds = float(value) * SECONDS_PER[unit]
+        if not math.isfinite(seconds):
+            raise ValueError
+        return seconds
+    if isinstance(value, str):
+        value = datetime.fromisoformat(value.strip())
+    elif not isinstance(value, datetime):
+        raise ValueError
+    if value.tzinfo is None:
+        value = value.replace(tzinfo=UTC)
+    return float((value - _EPOCH).total_seconds())
+
+
+def parse_tokens(value: Any) -> int:
+    """Return a whole number of tokens, 0 or more; raises ValueError for anything else."""
+    tokens = float(value)
+    if not tokens.is_integer() or tokens < 0:
+        raise ValueError
+    return int(tokens)
