@@ -61,7 +61,7 @@ class Run:
     @property
     def source(self) -> str:
         """`simulated` or `measured`; both joined should a folder ever mix them."""
-        return " + ".join(sorted(set(self.requests["source"].dropna()))) or "n/a"
+        return " + ".join(sorted(self.requests["source"].dropna().unique())) or "n/a"
 
     @property
     def response_source(self) -> str:
@@ -167,6 +167,9 @@ def _typed(frame: pd.DataFrame, arms: list[str], phases: Sequence[Phase]) -> pd.
     }
     if "status" in frame:
         types["status"] = pd.CategoricalDtype(list(STATUSES), ordered=True)
+    for name in ("source", "reason", "document_id", "finish_reason"):
+        if name in frame:
+            types[name] = "category"  # few values on many rows
     return frame.astype(types)
 
 

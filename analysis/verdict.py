@@ -28,6 +28,8 @@ from typing import Literal
 from analysis.statistics import Estimate
 
 Verdict = Literal["reproduced", "partly", "not reproduced", "not measured"]
+ROUNDING = 1e-9
+"""Sums of floats differ by less; an effect this small is none."""
 Unit = Literal["times", "share"]
 """`times`: a ratio, no effect at 1. `share`: a change as a fraction, no effect at 0."""
 
@@ -74,15 +76,16 @@ def judge(claim: Claim, guard: Estimate | None = None, capped: bool = False) -> 
     """
     value, low, high = claim.estimate.value, claim.estimate.low, claim.estimate.high
     guard_low = low if guard is None else guard.low
+    no_effect = claim.no_effect + ROUNDING
     verdict: Verdict
     if value is None:
         verdict, reason = "not measured", claim.reason
-    elif value <= claim.no_effect:
+    elif value <= no_effect:
         verdict, reason = "not reproduced", "no effect in the claimed direction"
     elif low is None or high is None:
         verdict = "not measured"
         reason = "one repeat gives no interval: the verdict needs repeats >= 2"
-    elif low <= claim.no_effect or guard_low is None or guard_low <= claim.no_effect:
+    elif low <= no_effect or guard_low is None or guard_low <= no_effect:
         verdict, reason = "not reproduced", "the interval does not exclude no effect"
     elif value < claim.paper_value and not low <= claim.paper_value <= high:
         verdict, reason = "partly", "the effect is there, and smaller than the paper's"

@@ -7,7 +7,9 @@ request's number: two calls write the same bytes, and expected values can be com
 
 import json
 import math
+from bisect import bisect_right
 from dataclasses import dataclass, field
+from itertools import accumulate
 from pathlib import Path
 
 import pyarrow as pa
@@ -97,7 +99,7 @@ def serve(run: Synthetic, arm: str, schedule: list[dict], end_s: float) -> list[
             for key in ("repeat", "request_id", "document_id", "phase", "intended_s")
         }
         row |= {"arm": arm, "source": run.source, "sent_s": sent_s}
-        outstanding = sum(1 for end in ends[-200:] if end > sent_s)
+        outstanding = len(ends) - bisect_right(ends, sent_s)
         level = min(1.0, max(0.0, (outstanding - 3) / 9)) if arm.startswith("bellman") else 0.0
         scale = max(0.25, 1.0 - level)
         rung = round(math.log(scale) / math.log(0.8))
@@ -137,20 +139,24 @@ def serve(run: Synthetic, arm: str, schedule: list[dict], end_s: float) -> list[
 def timeline_rows(run: Synthetic, rows: list[dict], phases: list[dict], end_s: float) -> list[dict]:
     """One row a second; the server draws 120 W idle and 600 W busy."""
     served = [row for row in rows if row["status"] == "ok"]
-    result, energy_j, last_energy_j = [], 0.0, 0.0
+    starts_s = [row["start_s"] for row in served]
+    lasts_s = [row["last_token_s"] for row in served]
+    tokens = [0, *accumulate(row["output_tokens"] for row in served)]
+    busy_s = [0.0, *accumulate(last - start for start, last in zip(starts_s, lasts_s, strict=True))]
+    arrived = [row for row in rows if row["status"] != "rejected"]
+    sent_s = [row["sent_s"] for row in arrived]
+    ended_s = sorted(row["ended_s"] for row in arrived)
+    measured = run.energy_source is not None
+    result, last_energy_j = [], 0.0
     for second in range(math.ceil(end_s) + 1):
-        if second:
-            busy_s = sum(
-                max(0.0, min(row["last_token_s"], second) - max(row["start_s"], second - 1))
-                for row in served
-                if row["last_token_s"] > second - 1 and row["start_s"] < second
-            )
-            last_energy_j, energy_j = energy_j, energy_j + IDLE_W + (BUSY_W - IDLE_W) * busy_s
-        arrived = [row for row in rows if row["status"] != "rejected" and row["sent_s"] <= second]
-        inside = [row for row in arrived if row["ended_s"] > second]
-        done = [row for row in served if row["last_token_s"] <= second]
-        measured = run.energy_source is not None
-        last = next((row for row in reversed(arrived)), None)
+        done = bisect_right(lasts_s, second)
+        busy = busy_s[done]
+        if done < len(served) and starts_s[done] < second:
+            busy += second - starts_s[done]
+        energy_j = IDLE_W * second + (BUSY_W - IDLE_W) * busy
+        sent = bisect_right(sent_s, second)
+        inside = sent - bisect_right(ended_s, second)
+        last = arrived[sent - 1] if sent else {"level": 0.0, "word_budget": DEFAULT_WORDS}
         result.append(
             {
                 "repeat": rows[0]["repeat"],
@@ -158,18 +164,19 @@ def timeline_rows(run: Synthetic, rows: list[dict], phases: list[dict], end_s: f
                 "time_s": float(second),
                 "phase": next((p["name"] for p in phases if second < p["end_s"]), records.DRAIN),
                 "source": run.source,
-                "level": last["level"] if last else 0.0,
-                "waiting": max(0, len(inside) - 1),
-                "running": min(1, len(inside)),
-                "kv_usage": min(1.0, len(inside) / 50),
-                "word_budget": last["word_budget"] if last else DEFAULT_WORDS,
+                "level": last["level"],
+                "waiting": max(0, inside - 1),
+                "running": min(1, inside),
+                "kv_usage": min(1.0, inside / 50),
+                "word_budget": last["word_budget"],
                 "energy_j": energy_j if measured else None,
                 "power_w": energy_j - last_energy_j if measured and second else None,
-                "prompt_tokens_total": 800 * len(done),
-                "generated_tokens_total": sum(row["output_tokens"] for row in done),
+                "prompt_tokens_total": 800 * done,
+                "generated_tokens_total": tokens[done],
                 "preemptions_total": 0,
             }
         )
+        last_energy_j = energy_j
     return result
 
 

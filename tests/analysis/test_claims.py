@@ -4,7 +4,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from analysis.claims import assess
@@ -48,6 +48,7 @@ def test_a_maximum_over_noise_is_not_an_effect():
     assert judged.verdict == "not reproduced"
 
 
+@settings(deadline=None, max_examples=50)
 @given(st.lists(st.floats(-2, 20), min_size=3, max_size=3), st.booleans())
 def test_no_verdict_but_these_for_an_interval_at_no_effect(numbers, capped):
     low, value, high = sorted(numbers)

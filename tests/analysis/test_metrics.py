@@ -3,7 +3,7 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from analysis import metrics
@@ -52,6 +52,7 @@ def test_failures_are_infinite_in_percentiles_and_absent_from_means():
     assert metrics.status_share(frame, "error") == pytest.approx(0.1)
 
 
+@settings(deadline=None, max_examples=50)
 @given(
     st.lists(st.floats(0, 1e6) | st.just(math.inf), min_size=1, max_size=60),
     st.sampled_from([0.1, 1, 5, 50, 90, 99, 99.9, 100]),

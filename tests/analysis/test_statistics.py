@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from analysis import statistics
@@ -41,6 +41,7 @@ def test_failures_keep_the_interval_ordered():
     assert estimate == Estimate(np.inf, 1.0, np.inf)
 
 
+@settings(deadline=None, max_examples=50)
 @given(POSITIVE, st.floats(0.1, 10))
 def test_a_constant_factor_between_paired_arms_has_a_tight_interval(values, factor):
     base = np.array(values)
@@ -49,6 +50,7 @@ def test_a_constant_factor_between_paired_arms_has_a_tight_interval(values, fact
         assert end == pytest.approx(factor)
 
 
+@settings(deadline=None, max_examples=50)
 @given(POSITIVE)
 def test_complement_keeps_low_below_high(values):
     estimate = statistics.ratio(np.array(values), np.array(values[::-1])).complement()
