@@ -1,6 +1,7 @@
 """Server processes for tests: the configurable mock, and servers of raw bytes."""
 
 import asyncio
+import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ from typing import Any
 import aiohttp
 
 from bellman.engines.base import Request
+from bellman.engines.openai.child import child_server
 from bellman.engines.openai.session import ChatServer, Died, OpenAISession, not_watched
 
 MOCK = str(Path(__file__).parents[1] / "benchmarks" / "mock_openai_server.py")
@@ -55,3 +57,24 @@ async def raw_server(reply: Reply) -> AsyncIterator[str]:
     async with server:
         host, port = server.sockets[0].getsockname()[:2]
         yield f"http://{host}:{port}"
+
+
+GATEWAY_ENVIRONMENT = {
+    "BELLMAN_CONTROL_ALLOWED": "1",
+    "BELLMAN_CONTROL": json.dumps({"period_s": 0.02}),
+}
+
+
+@asynccontextmanager
+async def gateway(upstream_url: str, arguments: Sequence[str] = ()) -> AsyncIterator[str]:
+    command = ("-m", "bellman.gateway", "--upstream", upstream_url, "--port", "0")
+    async with child_server(
+        [*command, "--scrape-period-s", "0.05", *arguments], GATEWAY_ENVIRONMENT
+    ) as url:
+        yield url
+
+
+async def outstanding(mock: Mock) -> int:
+    observation = (await mock.session().state()).observation
+    assert observation is not None
+    return observation.outstanding

@@ -42,12 +42,14 @@ logger = logging.getLogger(__name__)
 class CongestionMiddleware:
     """Runs the law on the server's loop; every HTTP response carries the level."""
 
-    def __init__(self, app: ASGIApp, sensor: Sensor | None = None) -> None:
+    def __init__(
+        self, app: ASGIApp, sensor: Sensor | None = None, control: Control | None = None
+    ) -> None:
         self._app = app
         self._sensor = sensor or Sensor(registry_reader(), shared=MULTIPROCESS in os.environ)
         self._refused = 0
         self._law: asyncio.Task[None] | None = None
-        self._use(control_from_environment())
+        self._use(control or control_from_environment())
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one ASGI connection."""

@@ -1,0 +1,1 @@
+"""A proxy that gives any OpenAI-compatible server the congestion signal."""

@@ -1,0 +1,141 @@
+"""Run the gateway: `python -m bellman.gateway --upstream http://127.0.0.1:8000 --port 8001`."""
+
+import argparse
+import asyncio
+import json
+import logging
+import os
+import socket
+import sys
+from contextlib import suppress
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import uvicorn
+from omegaconf import OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+
+import bellman
+from bellman.engines.base import Control
+from bellman.errors import ConfigError, RunError, require
+from bellman.gateway.proxy import Proxy, open_upstream_pool
+from bellman.gateway.scraper import Scraper
+from bellman.serving.control import control_from_environment, parse_control
+from bellman.serving.middleware import CongestionMiddleware
+from bellman.serving.sensor import Sensor
+
+DRAIN_S = 2
+"""Requests in flight get so long to end when the gateway is asked to stop."""
+
+
+def read_arguments() -> argparse.Namespace:
+    """Read the command line; raises `ConfigError`."""
+    parser = argparse.ArgumentParser(prog="python -m bellman.gateway", description=__doc__)
+    parser.add_argument("--upstream", required=True, help="URL of the server, with or without /v1")
+    parser.add_argument("--host", default="127.0.0.1")
+    parser.add_argument("--port", type=int, default=8001, help="0 takes any free port")
+    parser.add_argument(
+        "--controller",
+        help="a name in conf/controller, or JSON with _target_; the default is BELLMAN_CONTROL",
+    )
+    parser.add_argument("--scrape-period-s", type=float, default=0.5)
+    parser.add_argument(
+        "--shared", action="store_true", help="the upstream has clients besides this gateway"
+    )
+    parser.add_argument(
+        "--with-parent", action="store_true", help="end when the standard input closes"
+    )
+    arguments = parser.parse_args()
+    parts = urlsplit(arguments.upstream)
+    good = parts.scheme in ("http", "https") and bool(parts.netloc)
+    require(good, "--upstream", arguments.upstream, "must be like http://127.0.0.1:8000")
+    period_s = arguments.scrape_period_s
+    require(period_s > 0, "--scrape-period-s", period_s, "must be greater than 0")
+    require(0 <= arguments.port < 65536, "--port", arguments.port, "must be 0 to 65535")
+    arguments.upstream = arguments.upstream.rstrip("/").removesuffix("/v1")
+    return arguments
+
+
+def control(controller: str | None) -> Control:
+    """Return the control with a controller by name or as JSON, or the environment's."""
+    if controller is None:
+        return control_from_environment()
+    return parse_control({"controller": _controller_node(controller)})
+
+
+def _controller_node(text: str) -> object:
+    if text.lstrip().startswith("{"):
+        try:
+            return json.loads(text)
+        except ValueError as error:
+            raise ConfigError("--controller", text, f"is not JSON: {error}") from None
+    folder = Path(bellman.__path__[0]).parent / "conf" / "controller"
+    try:
+        return OmegaConf.to_container(OmegaConf.load(folder / f"{text}.yaml"), resolve=True)
+    except (OSError, OmegaConfBaseException):
+        names = sorted(path.stem for path in folder.glob("*.yaml"))
+        raise ConfigError("--controller", text, f"must be JSON or one of {names}") from None
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """Bind the gateway's address; raises `RunError` when it is taken."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family, backlog=2048)
+    except OSError as error:
+        raise RunError(f"cannot listen on {host}:{port}: {error.strerror}; try --port") from None
+
+
+async def serve(arguments: argparse.Namespace) -> None:
+    """Serve until asked to stop."""
+    async with open_upstream_pool() as pool:
+        scraper = Scraper(pool, arguments.upstream, arguments.scrape_period_s)
+        sensor = Sensor(scraper.read, shared=arguments.shared)
+        app = CongestionMiddleware(
+            Proxy(pool, arguments.upstream), sensor, control(arguments.controller)
+        )
+        listener = listen(arguments.host, arguments.port)
+        config = uvicorn.Config(
+            app,
+            lifespan="off",
+            log_level="warning",
+            server_header=False,  # the upstream's own pass through
+            date_header=False,
+            timeout_graceful_shutdown=DRAIN_S,
+        )
+        server = uvicorn.Server(config)
+        if arguments.with_parent:
+            _end_with_parent(server)
+        host = f"[{arguments.host}]" if ":" in arguments.host else arguments.host
+        print(f"http://{host}:{listener.getsockname()[1]}", flush=True)
+        scraping = asyncio.create_task(scraper.run())
+        try:
+            await server.serve(sockets=[listener])
+        finally:
+            scraping.cancel()
+
+
+def _end_with_parent(server: uvicorn.Server) -> None:
+    """End the server when the standard input, a pipe from the parent, closes."""
+
+    def readable() -> None:
+        if not os.read(0, 1024):
+            asyncio.get_running_loop().remove_reader(0)
+            server.should_exit = True
+
+    asyncio.get_running_loop().add_reader(0, readable)
+
+
+def main() -> None:
+    """Run the command."""
+    logging.basicConfig(format="%(message)s", level=logging.WARNING)
+    try:
+        arguments = read_arguments()
+        with suppress(KeyboardInterrupt):
+            asyncio.run(serve(arguments))
+    except (ConfigError, RunError) as error:
+        sys.exit(str(error))
+
+
+if __name__ == "__main__":
+    main()
