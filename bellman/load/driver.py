@@ -1,7 +1,8 @@
-"""The open-loop driver: every request leaves at its intended time, whatever the server does."""
+"""Runs a load against an engine: keeps intended times, drains, ends everything on any way out."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any
 
 from bellman.load.pacing import PacingStatistics, summarize_pacing
 from bellman.load.schedule import Schedule, ScheduledRequest
@@ -13,56 +14,100 @@ when cancelled it records the request as `unfinished`. Raises `EngineDied` when 
 HEARTBEAT_S = 0.05
 
 
-class Heartbeat:
-    """Measures by how much the event loop is late: a stalled loop stamps every time too late."""
+class Load:
+    """What a load model acts through: the run's clock, tasks for requests, and sending itself."""
 
-    def __init__(self) -> None:
-        self.stall_max_s = 0.0
+    def __init__(self, send: Send, start_s: float, tasks: asyncio.TaskGroup) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._send = send
+        self._start_s = start_s
+        self._tasks = tasks
+        self.intended_s: list[float] = []
+        self.sent_s: list[float] = []
 
-    async def run(self) -> None:
-        """Beat until cancelled."""
-        loop = asyncio.get_running_loop()
-        while True:
-            due_s = loop.time() + HEARTBEAT_S
-            await asyncio.sleep(HEARTBEAT_S)
-            self.stall_max_s = max(self.stall_max_s, loop.time() - due_s)
+    @property
+    def now_s(self) -> float:
+        """Seconds since the episode's start."""
+        return self._loop.time() - self._start_s
+
+    async def wait_until(self, time_s: float) -> None:
+        """Sleep until an absolute time since the start; drift cannot add up."""
+        wait_s = time_s - self.now_s
+        if wait_s > 0:
+            await asyncio.sleep(wait_s)
+
+    def spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        """Run something beside the dispatcher; the episode ends when all of it has."""
+        self._tasks.create_task(work)
+
+    async def send(self, request: ScheduledRequest) -> None:
+        """Send a request that is due now, and wait for its answer."""
+        self.intended_s.append(request.intended_s)
+        self.sent_s.append(self.now_s)
+        await self._send(request)
 
 
-async def drive(
-    schedule: Schedule, send: Send, start_s: float, deadline_s: float
+async def run_load(
+    dispatch: Callable[[Load], Awaitable[None]],
+    send: Send,
+    start_s: float,
+    deadline_s: float,
+    intended: int | None = None,
 ) -> PacingStatistics:
-    """Send every request of the schedule at `start_s` + its intended time, then drain.
+    """Run a load model's dispatcher, then wait for what is outstanding, until `deadline_s`.
 
-    One task per request, made when it is due; answers are never waited for. After the last one
-    the driver waits until all are done or until `deadline_s`, then cancels the rest. Times are
-    those of the running loop's clock.
+    Times are those of the running loop's clock; `intended` is how many requests there are to be
+    (None: as many as are sent). What is outstanding at the deadline is cancelled.
 
     An exception of `send` (the engine died) and a cancellation from outside (Ctrl-C) both cancel
     all outstanding requests, wait until these have recorded themselves, and are raised again.
     Requests whose `send` had not begun by then leave no trace here: the caller records them.
     """
-    loop = asyncio.get_running_loop()
-    intended_s: list[float] = []
-    sent_s: list[float] = []
-
-    async def send_one(request: ScheduledRequest) -> None:
-        intended_s.append(request.intended_s)
-        sent_s.append(loop.time() - start_s)
-        await send(request)
-
-    heartbeat = Heartbeat()
-    beating = asyncio.create_task(heartbeat.run())
+    stall = Heartbeat()
+    beating = asyncio.create_task(stall.beat())
     try:
-        async with asyncio.timeout_at(deadline_s), asyncio.TaskGroup() as outstanding:
-            for request in schedule.requests:
-                wait_s = start_s + request.intended_s - loop.time()
-                if wait_s > 0:
-                    await asyncio.sleep(wait_s)
-                outstanding.create_task(send_one(request))
+        async with asyncio.timeout_at(deadline_s), asyncio.TaskGroup() as tasks:
+            load = Load(send, start_s, tasks)
+            await dispatch(load)
     except TimeoutError:
         pass  # the drain's end; the cancelled requests have recorded themselves
     except BaseExceptionGroup as group:
         raise group.exceptions[0] from None
     finally:
         beating.cancel()
-    return summarize_pacing(len(schedule.requests), intended_s, sent_s, heartbeat.stall_max_s)
+        await asyncio.gather(beating, return_exceptions=True)
+    sent = len(load.sent_s)
+    return summarize_pacing(
+        sent if intended is None else intended, load.intended_s, load.sent_s, stall.max_s
+    )
+
+
+async def drive(
+    schedule: Schedule, send: Send, start_s: float, deadline_s: float
+) -> PacingStatistics:
+    """Drive the open loop: every request leaves at its intended time, whatever the server does.
+
+    One task per request, made when it is due; answers are never waited for. See `run_load`.
+    """
+
+    async def dispatch(load: Load) -> None:
+        for request in schedule.requests:
+            await load.wait_until(request.intended_s)
+            load.spawn(load.send(request))
+
+    return await run_load(dispatch, send, start_s, deadline_s, len(schedule.requests))
+
+
+class Heartbeat:
+    """Measures by how much the event loop is late: a stalled loop stamps every time too late."""
+
+    def __init__(self) -> None:
+        self.max_s = 0.0
+
+    async def beat(self) -> None:
+        """Beat until cancelled."""
+        loop = asyncio.get_running_loop()
+        while True:
+            due_s = loop.time() + HEARTBEAT_S
+            await asyncio.sleep(HEARTBEAT_S)
+            self.max_s = max(self.max_s, loop.time() - due_s)
