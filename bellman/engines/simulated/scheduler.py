@@ -122,7 +122,7 @@ class Scheduler:
         self._outstanding_tokens += sequence.known_tokens + sequence.token_limit
 
     def abort(self, sequence: Sequence, time_s: float) -> None:
-        """Take a sequence out, at the end of the step in progress if it is in the batch."""
+        """Take a sequence out; from the batch at the end of the step in progress."""
         self.advance(time_s)
         if sequence.aborted or sequence.last_token_s >= 0:
             return
@@ -133,6 +133,8 @@ class Scheduler:
         else:
             self._waiting_count -= 1
             self._forget(sequence)
+            if self._waiting[0] is sequence:  # it may have blocked the one behind it
+                self._interrupt(time_s)
 
     def advance(self, time_s: float) -> None:
         """Do everything up to `time_s`: end steps up to then, begin steps before then."""
