@@ -39,7 +39,7 @@ def main() -> int:
     try:
         job()
     except (ConfigError, HydraException, OmegaConfBaseException) as error:
-        print(f"error: {one_line(error)}", file=sys.stderr)
+        print(f"error: {one_line(error, sys.argv[1:])}", file=sys.stderr)
         return USER_ERROR
     except RunError as error:
         print(f"error: {error}", file=sys.stderr)

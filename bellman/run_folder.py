@@ -33,12 +33,12 @@ class RunFolder:
     path: Path
     identity: str
 
-    def set_status(self, state: str, reason: str | None = None) -> None:
-        """Write status.json: `running`, `interrupted`, `failed`, or `done`, which comes last."""
+    def set_status(self, status: str, reason: str | None = None) -> None:
+        """Write status.json: `running`, `interrupted`, `failed`, `recorded`, and last `done`."""
         process = psutil.Process()
         write_json(
             {
-                "state": state,
+                "status": status,
                 "run_id": self.identity,
                 "reason": reason,
                 "process_id": process.pid,
@@ -58,10 +58,12 @@ def read_status(path: Path) -> dict[str, Any] | None:
     return content
 
 
-def is_done(path: Path, identity: str) -> bool:
-    """Whether the folder holds this very run, finished."""
+def reached(path: Path, identity: str) -> str | None:
+    """Return the status of this very run in the folder, or None where it is not this run's."""
     status = read_status(path)
-    return status is not None and status["state"] == "done" and status["run_id"] == identity
+    if status is None or status["run_id"] != identity:
+        return None
+    return str(status["status"])
 
 
 def claim_folder(path: Path, identity: str) -> RunFolder:
@@ -78,7 +80,7 @@ def claim_folder(path: Path, identity: str) -> RunFolder:
                 f"{path} holds run {status['run_id']}, this is run {identity}: "
                 "choose another `folder`, or remove that one"
             )
-        if status["state"] == "running" and _alive(status):
+        if status["status"] == "running" and _alive(status):
             raise RunError(
                 f"{path} is being written by process {status['process_id']}: wait for it"
             )

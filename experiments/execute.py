@@ -7,11 +7,11 @@ from omegaconf import DictConfig, OmegaConf
 from rich.console import Console
 
 from bellman import provenance
+from bellman.corpus.base import Corpus
+from bellman.engines.base import Engine
 from bellman.records import write_json
-from bellman.run_folder import RunFolder, claim_folder, is_done, run_id
+from bellman.run_folder import RunFolder, claim_folder, reached, run_id
 from bellman.settings import Settings, identity_values, read_settings
-
-RECORDED = "recorded"
 
 
 def execute(config: DictConfig, console: Console) -> Path:
@@ -22,14 +22,32 @@ def execute(config: DictConfig, console: Console) -> Path:
     settings = read_settings(config)
     corpus = settings.corpus.load()
     engine = settings.engine.create(corpus)
-    present = get_method(settings.run.presentation)
     identity = run_id(identity_values(config), provenance.code_digest(), corpus.digest)
     path = folder_path(settings, identity)
-    if is_done(path, identity):
+    present = get_method(settings.run.presentation)
+    status = reached(path, identity)
+    if status == "done":
         console.print(f"{path} holds this very run, finished; shown again:")
         present(path, console, draw=False)
         return path
-    folder = claim_folder(path, identity)
+    if status == "recorded":
+        folder = RunFolder(path, identity)
+    else:
+        folder = claim_folder(path, identity)
+        describe(folder.path, config, corpus, engine)
+        try:
+            get_method(settings.run.procedure)(settings, corpus, engine, folder, console)
+        except BaseException as error:
+            end_early(folder, error)
+            raise
+        folder.set_status("recorded")
+    present(path, console, draw=True)
+    folder.set_status("done")
+    return path
+
+
+def describe(path: Path, config: DictConfig, corpus: Corpus, engine: Engine) -> None:
+    """Write what the run is made of: config.yaml and provenance.json."""
     (path / "config.yaml").write_text(OmegaConf.to_yaml(config, resolve=True))
     write_json(
         provenance.collect(
@@ -44,14 +62,6 @@ def execute(config: DictConfig, console: Console) -> Path:
         ),
         path / "provenance.json",
     )
-    try:
-        get_method(settings.run.procedure)(settings, corpus, engine, folder, console)
-    except BaseException as error:
-        end_early(folder, error)
-        raise
-    present(path, console, draw=True)
-    folder.set_status("done")
-    return path
 
 
 def folder_path(settings: Settings, identity: str) -> Path:

@@ -57,7 +57,7 @@ class SweepCallback(Callback):
                 for job in batch:
                     read_settings(compose(config_name=config.hydra.job.config_name, overrides=job))
         except (ConfigError, HydraException, OmegaConfBaseException) as error:
-            print(f"error: {one_line(error)}", file=sys.stderr)
+            print(f"error: {one_line(error, overrides)}", file=sys.stderr)
             raise SystemExit(2) from None
 
     def on_multirun_end(self, config: DictConfig, **kwargs: Any) -> None:

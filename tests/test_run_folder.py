@@ -9,7 +9,7 @@ import psutil
 import pytest
 
 from bellman.errors import RunError
-from bellman.run_folder import claim_folder, is_done, run_id
+from bellman.run_folder import claim_folder, reached, run_id
 
 IDENTITY = run_id({"seed": 1}, "code", "corpus")
 
@@ -27,10 +27,11 @@ def test_the_identity_depends_on_config_code_and_corpus_alone():
 
 def test_a_finished_run_is_known(tmp_path):
     folder = claim_folder(tmp_path / "run", IDENTITY)
-    assert not is_done(folder.path, IDENTITY)
+    assert reached(folder.path, IDENTITY) == "running"
     folder.set_status("done")
-    assert is_done(folder.path, IDENTITY)
-    assert not is_done(folder.path, "another")
+    assert reached(folder.path, IDENTITY) == "done"
+    assert reached(folder.path, "another") is None
+    assert reached(tmp_path / "nowhere", IDENTITY) is None
 
 
 def test_another_run_in_the_folder_is_refused(tmp_path):

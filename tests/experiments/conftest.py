@@ -1,0 +1,43 @@
+"""Small whole runs of the compare experiment, in virtual time."""
+
+from pathlib import Path
+
+import pytest
+from hydra import compose, initialize_config_dir
+from rich.console import Console
+
+from experiments.execute import execute
+
+CONF = Path(__file__).parents[2] / "conf"
+SMALL = (
+    "repeats=2",
+    "arrivals.warmup_s=10",
+    "arrivals.calm_s=20",
+    "arrivals.congested_s=60",
+    "arrivals.recovery_s=30",
+    "capacity.warmup_s=60",
+    "capacity.duration_s=60",
+    "corpus.limit_documents=12",
+    "quality.random_draws=1",
+)
+"""A few seconds of computing, enough for a backlog."""
+
+
+def read_config(*overrides: str):
+    with initialize_config_dir(str(CONF), version_base="1.3"):
+        return compose("config", overrides=list(overrides))
+
+
+@pytest.fixture(scope="session")
+def run_small(tmp_path_factory):
+    """Return a function that runs the experiment with overrides and gives its folder, once each."""
+    folders: dict[tuple[str, ...], Path] = {}
+
+    def run(*overrides: str) -> Path:
+        if overrides not in folders:
+            outputs = tmp_path_factory.mktemp("outputs")
+            config = read_config(*SMALL, f"outputs={outputs}", *overrides)
+            folders[overrides] = execute(config, Console(quiet=True))
+        return folders[overrides]
+
+    return run

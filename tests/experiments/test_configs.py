@@ -1,0 +1,74 @@
+"""Every configuration composes and is valid; every mistake is one clear line."""
+
+import pytest
+from hydra.errors import HydraException
+from omegaconf.errors import OmegaConfBaseException
+
+from bellman.errors import ConfigError
+from bellman.settings import read_settings
+from experiments.messages import one_line
+from tests.experiments.conftest import CONF, read_config
+
+NEEDS = {
+    "corpus": {"jsonl": ["corpus.path=somewhere.jsonl"]},
+    "engine": {"openai": ["engine.base_url=http://127.0.0.1:8000"]},
+}
+"""Entries that a variant cannot do without."""
+
+
+def options(group: str) -> list[str]:
+    return sorted(path.stem for path in (CONF / group).glob("*.yaml"))
+
+
+VARIANTS = [
+    (group, option)
+    for group in ("adaptation", "admission", "controller", "energy", "engine", "quality")
+    for option in options(group)
+]
+
+
+@pytest.mark.parametrize("experiment", options("experiment"))
+def test_every_experiment_is_valid(experiment):
+    settings = read_settings(read_config(f"experiment={experiment}"))
+    assert settings.run.name == experiment
+
+
+@pytest.mark.parametrize(("group", "option"), VARIANTS)
+def test_every_variant_is_valid(group, option):
+    needed = NEEDS.get(group, {}).get(option, [])
+    read_settings(read_config(f"{group}={option}", *needed))
+
+
+@pytest.mark.parametrize(
+    ("override", "message"),
+    [
+        ("controller.q_low=-1", "controller.q_low=-1.0: must be 0 or more"),
+        ("controller.q_high=10", "controller.q_high=10.0: must be greater than"),
+        ("controller.max_step=fast", "controller.max_step=fast: Value 'fast'"),
+        ("adaptation.alpha_min=1.5", "adaptation.alpha_min=1.5: must be in (0, 1]"),
+        ("baseline.adaptation.alpha_min=0", "adaptation.alpha_min=0.0: must be in (0, 1]"),
+        ("arrivals.overload=-1", "arrivals.overload=-1.0: must be greater than 0"),
+        ("arrivals.congested_s=0", "arrivals.congested_s=0.0: must be greater than 0"),
+        ("arrivals.capacity_rps=-3", "arrivals.capacity_rps=-3.0"),
+        ("arrivals.process=regular", "arrivals.process=regular"),
+        ("repeats=0", "repeats=0: must be 1 or more"),
+        ("repeats=two", "repeats=two: Value 'two'"),
+        ("seed=-1", "seed=-1: must be 0 or more"),
+        ("signal.period_s=0", "signal.period_s=0.0: must be greater than 0"),
+        ("signal.delivery=pigeon", "signal.delivery=pigeon: must be header or poll"),
+        ("capacity.duration_s=0", "capacity.duration_s=0.0: must be greater than 0"),
+        ("engine.kv_blocks=0", "engine.kv_blocks=0"),
+        ("corpus.limit_documents=0", "corpus.limit_documents=0"),
+        ("application.task=poem", "application.task=poem: must be one of summary, answer"),
+        ("controller.q_lw=20", "controller.q_lw=20: unknown key of controller, known are q_low"),
+        ("controler=none", "controler=none: unknown key, known are engine, corpus"),
+        ("controller=pidd", "Could not find 'controller/pidd' Available options"),
+        ("arrivals.overload=[", "arrivals.overload=[: no viable alternative"),
+    ],
+)
+def test_a_mistake_is_one_line_with_key_and_value(override, message):
+    with pytest.raises((ConfigError, HydraException, OmegaConfBaseException)) as caught:
+        read_settings(read_config(override))
+    line = one_line(caught.value, [override])
+    assert message in line
+    assert "\n" not in line
