@@ -39,9 +39,8 @@ def latency(run: Run, treatment: str, pairs: PairedArms | str) -> Claim:
         paper="up to 8x lower",
         paper_value=8.0,
         unit="times",
-        definition="largest ratio, over the 10-second windows of the congested phase (by intended "
-        f"send time), of the mean end-to-end latency of {run.baseline} / {treatment}; "
-        "requests that ended ok, repeats pooled",
+        definition="largest ratio, over 10-second windows of the congested phase (by intended send "
+        f"time), of mean e2e latency, {run.baseline} / {treatment}; ok requests, repeats pooled",
         estimate=Estimate(None),
         source=run.source,
     )
@@ -62,12 +61,15 @@ def latency(run: Run, treatment: str, pairs: PairedArms | str) -> Claim:
         windows.treatment_sum.sum(axis=1),
         windows.treatment_ok.sum(axis=1),
     )
+    place = f"largest at {from_s:.0f}-{from_s + windows.length_s:.0f} s of the episode"
+    phase = run.phase(CONGESTED)
+    if phase is not None and run.above_capacity(phase):
+        place += f", of {phase.length_s:g} s above capacity: latencies grow with that length"
     companions = [
-        Companion("mean of the whole phase", whole, "times", "ratio of means, requests ended ok"),
+        Companion("mean of the whole phase", whole, "times", "ratio of means over ok requests"),
         _percentile_ratio(pairs, 50),
         _percentile_ratio(pairs, 99),
     ]
-    place = f"largest at {from_s:.0f}-{from_s + windows.length_s:.0f} s of the episode"
     claim = replace(
         claim,
         estimate=estimate,
@@ -84,7 +86,7 @@ def energy(run: Run, treatment: str, pairs: PairedArms | str) -> Claim:
         treatment=treatment,
         paper="25 % less",
         paper_value=0.25,
-        unit="share",
+        unit="less",
         definition="1 - GPU energy of the congested window, "
         f"{treatment} / {run.baseline}; repeats summed",
         estimate=Estimate(None),
@@ -105,7 +107,7 @@ def energy(run: Run, treatment: str, pairs: PairedArms | str) -> Claim:
         Companion(
             "per request",
             per_request,
-            "share",
+            "less",
             "energy of the congested window / requests completed in it",
         )
     ]
@@ -115,8 +117,8 @@ def energy(run: Run, treatment: str, pairs: PairedArms | str) -> Claim:
             Companion(
                 "whole episode",
                 ratio(whole[3], whole[2]).complement(),
-                "share",
-                "energy from the end of the warm-up to the last answer",
+                "less",
+                "from the end of the warm-up to the end of the drain",
             )
         )
     caveats, capped = _losses(pairs, None)
@@ -140,7 +142,7 @@ def served(run: Run, treatment: str, pairs: PairedArms | str) -> Claim:
         treatment=treatment,
         paper="19 % more",
         paper_value=0.19,
-        unit="share",
+        unit="more",
         definition="requests whose last token came inside the congested window, "
         f"{treatment} / {run.baseline} - 1; repeats summed",
         estimate=Estimate(None),
@@ -153,7 +155,7 @@ def served(run: Run, treatment: str, pairs: PairedArms | str) -> Claim:
         return replace(claim, reason=f"{run.baseline} completed nothing in the congested window")
     tokens = ratio(pairs.treatment_tokens, pairs.baseline_tokens).plus(-1.0)
     companion = Companion(
-        "output tokens served", tokens, "share", "output tokens of those requests: served, shorter"
+        "output tokens served", tokens, "more", "output tokens of those requests: served, shorter"
     )
     claim = replace(claim, estimate=estimate, companions=(companion,), caveats=tuple(pairs.notes))
     return judge(claim)
@@ -186,7 +188,7 @@ def _percentile_ratio(pairs: PairedArms, percent: float) -> Companion:
         return np.array([metrics.percentile(values, percent) for values in e2e_s], dtype=np.float64)
 
     base, treated = of_each_repeat(pairs.baseline_e2e_s), of_each_repeat(pairs.treatment_e2e_s)
-    definition = f"ratio of the repeats' mean p{percent:g}; requests that did not end ok are +inf"
+    definition = f"ratio of the mean p{percent:g} of the repeats; lost requests are +inf"
     return Companion(f"p{percent:g} of the phase", ratio(base, treated), "times", definition)
 
 

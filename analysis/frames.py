@@ -83,6 +83,12 @@ class Run:
         return list(dict.fromkeys(str(reason) for reason in reasons))
 
     @property
+    def cut_short(self) -> str | None:
+        """`interrupted` or `failed` when the run did not reach its end, else None."""
+        status = self.status.get("status")
+        return status if status in {"interrupted", "failed"} else None
+
+    @property
     def complete_repeats(self) -> list[int]:
         """Repeats in which every arm ran to its end: the only ones whose arms are compared."""
         cut = self.requests["reason"] == INTERRUPTED

@@ -38,7 +38,7 @@ def claims(run: Run) -> Values:
     """Return the content of claims.json."""
     return {
         "source": run.source,
-        "status": run.status.get("status"),
+        "cut_short": run.cut_short,
         "invalid_reasons": run.invalid_reasons,
         "repeats": run.complete_repeats,
         "claims": [_claim(claim) for claim in assess(run)],
@@ -52,7 +52,7 @@ def summary(run: Run) -> Values:
     return {
         "source": run.source,
         "response_source": run.response_source,
-        "status": run.status.get("status"),
+        "cut_short": run.cut_short,
         "invalid_reasons": run.invalid_reasons,
         "repeats": run.complete_repeats,
         "baseline": run.baseline,
@@ -81,7 +81,9 @@ def _arm(run: Run, arm: str, slo: Slo) -> Values:
             windows[windows["repeat"] == number],
         )
         repeats.append({"repeat": int(number)} | _with_phases(run, part, slo))
+    ends_s = [float(e["end_s"]) for e in run.episodes if e["arm"] == arm]
     whole = _with_phases(run, _Part(requests, ticks, windows), slo)
+    whole["episode_s"] = sum(ends_s) / len(ends_s) if ends_s else None
     return whole | _quality(run, requests) | {"repeats": repeats}
 
 

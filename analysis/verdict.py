@@ -30,8 +30,8 @@ from analysis.statistics import Estimate
 Verdict = Literal["reproduced", "partly", "not reproduced", "not measured"]
 ROUNDING = 1e-9
 """Sums of floats differ by less; an effect this small is none."""
-Unit = Literal["times", "share"]
-"""`times`: a ratio, no effect at 1. `share`: a change as a fraction, no effect at 0."""
+Unit = Literal["times", "less", "more"]
+"""`times`: a ratio, no effect at 1. `less`, `more`: a change as a fraction, no effect at 0."""
 
 
 @dataclass(frozen=True)

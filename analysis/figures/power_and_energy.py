@@ -1,0 +1,62 @@
+"""Power over time, and the energy of each window."""
+
+import matplotlib.pyplot as plt
+import seaborn as sns
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from analysis.figures import style
+from analysis.figures.over_time import draw_column
+from analysis.frames import Run
+from bellman.records import DRAIN, WARMUP
+
+POSITION = 5
+
+
+def draw(run: Run) -> Figure:
+    """Draw mean power, and the joules of every window as bars."""
+    figure, (power, energy) = plt.subplots(2, 1, figsize=(style.WIDTH_IN, 3.6))
+    reason = _reason(run)
+    if draw_column(run, power, "power_w", "GPU power (W)", reason):
+        style.shade_congestion(run, power, label=True)
+        style.time_axis(run, power)
+        power.set_ylim(bottom=0)
+        style.legend(run, figure, power)
+    _draw_windows(run, energy, reason)
+    figure.align_ylabels([power, energy])
+    methods = sorted(set(run.energy.loc[run.energy["energy_j"].notna(), "method"].dropna()))
+    sources = sorted(set(run.energy["source"].dropna()))
+    text = "Energy not measured."
+    if methods:
+        text = f"Energy {' + '.join(sources)} ({', '.join(methods)}). Power: means of 5 s. Bars: "
+        text += "mean over repeats; whiskers and band: smallest to largest repeat."
+    style.caption(run, figure, text)
+    return figure
+
+
+def _draw_windows(run: Run, axes: Axes, reason: str) -> None:
+    names = [phase.name for phase in run.phases if phase.name != WARMUP] + [DRAIN]
+    rows = run.energy[run.energy["window"].isin(names) & run.energy["energy_j"].notna()]
+    if rows.empty:
+        style.not_measured(axes, "energy", reason)
+        return
+    sns.barplot(
+        rows.assign(energy_kj=rows["energy_j"] / 1000),
+        x="window",
+        y="energy_kj",
+        hue="arm",
+        order=[name for name in names if name in set(rows["window"])],
+        hue_order=list(run.arms),
+        palette=style.palette(run),
+        saturation=1.0,
+        errorbar=("pi", 100),
+        err_kws={"linewidth": 0.8, "color": "0.2"},
+        legend=False,
+        ax=axes,
+    )
+    axes.set(xlabel="window of the episode", ylabel="GPU energy (kJ)")
+
+
+def _reason(run: Run) -> str:
+    reasons = sorted(set(run.energy["reason"].dropna()))
+    return "; ".join(reasons) or "no energy was recorded"

@@ -1,0 +1,80 @@
+"""Writes report.html: claims, tables, figures, configuration and provenance in one page."""
+
+import base64
+import json
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, select_autoescape
+
+from analysis import figures, rows
+
+
+def write(folder: Path) -> Path:
+    """Write the report of a summarized and drawn run folder; returns its path.
+
+    The page is self-contained: styles and pictures inside, no scripts, nothing fetched.
+    """
+    folder = Path(folder)
+    summary = json.loads((folder / "summary.json").read_text())
+    claims = json.loads((folder / "claims.json").read_text())
+    environment = Environment(
+        loader=PackageLoader("analysis", "templates"),
+        autoescape=select_autoescape(),
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    page = environment.get_template("report.html").render(
+        title=f"{folder.parent.name} / {folder.name}",
+        summary=summary,
+        warnings=rows.warnings(summary),
+        source_line=rows.source_line(summary),
+        claims=claims["claims"],
+        estimate=rows.estimate,
+        notes=rows.notes,
+        arms=list(summary["arms"]),
+        arm_rows=rows.arm_rows(summary),
+        phase_header=rows.PHASE_HEADER,
+        phase_rows=rows.phase_rows(summary),
+        figures=[_picture(path) for path in _pictures(folder / "figures")],
+        provenance=_entries(_json(folder / "provenance.json")),
+        capacity=_entries(_json(folder / "capacity.json")),
+        config=_text(folder / "config.yaml"),
+    )
+    path = folder / "report.html"
+    partial = path.with_suffix(".partial")
+    partial.write_text(page)
+    partial.replace(path)
+    return path
+
+
+def _pictures(folder: Path) -> list[Path]:
+    """Return the drawn figures in the report's order, then any other picture there."""
+    names = [module.__name__.rsplit(".", 1)[1] for module in figures.modules()]
+    known = [folder / f"{name}.png" for name in names]
+    others = sorted(set(folder.glob("*.png")) - set(known))
+    return [path for path in [*known, *others] if path.exists()]
+
+
+def _picture(path: Path) -> dict[str, str]:
+    data = base64.b64encode(path.read_bytes()).decode()
+    return {"name": path.stem.replace("_", " "), "data": f"data:image/png;base64,{data}"}
+
+
+def _entries(value: Any, prefix: str = "") -> list[tuple[str, str]]:
+    """Flatten nested JSON into dotted keys and their text."""
+    if isinstance(value, dict):
+        return [
+            entry
+            for key, inner in value.items()
+            for entry in _entries(inner, f"{prefix}.{key}" if prefix else str(key))
+        ]
+    return [(prefix, value if isinstance(value, str) else json.dumps(value))]
+
+
+def _json(path: Path) -> Any:
+    return json.loads(path.read_text()) if path.exists() else {}
+
+
+def _text(path: Path) -> str:
+    return path.read_text() if path.exists() else ""

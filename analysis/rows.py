@@ -1,0 +1,168 @@
+"""What the tables say, as text: shared by the terminal and the report.
+
+Everything comes from the contents of summary.json and claims.json.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from bellman.records import WARMUP
+
+Values = dict[str, Any]
+NOT_MEASURED = "n/a"
+
+
+def estimate(entry: Values) -> str:
+    """Return an estimate with its interval: `9.6x [9.5, 9.7]`, `14.6 % less [14.5, 14.7]`."""
+    value, low, high = (entry[name] for name in ("estimate", "low", "high"))
+    if value is None:
+        return NOT_MEASURED
+    if entry["unit"] == "times":
+        text, ends = f"{_times(value)}x", [low, high]
+        shown = [NOT_MEASURED if end is None else _times(end) for end in ends]
+    else:
+        words = ("less", "more") if entry["unit"] == "less" else ("more", "less")
+        sign, word = (100.0, words[0]) if float(value) >= 0 else (-100.0, words[1])
+        text = f"{sign * float(value):.1f} % {word}"
+        ends = [low, high] if sign > 0 else [high, low]
+        shown = [NOT_MEASURED if end is None else f"{sign * float(end):.1f}" for end in ends]
+    return f"{text} (no interval)" if low is None else f"{text} [{', '.join(shown)}]"
+
+
+def _times(value: float | str) -> str:
+    return f"{float(value):#.3g}".rstrip(".")
+
+
+def notes(claim: Values) -> str:
+    """Return the verdict's reason and everything a reader must know with it."""
+    return "; ".join([claim["reason"], *claim["caveats"]])
+
+
+def warnings(summary: Values) -> list[str]:
+    """Return what makes the whole run doubtful."""
+    found = [f"invalid run: {reason}" for reason in summary["invalid_reasons"]]
+    if summary["cut_short"]:
+        repeats = len(summary["repeats"])
+        found.insert(0, f"{summary['cut_short']} run: {repeats} complete repeats are compared")
+    return found
+
+
+def source_line(summary: Values) -> str:
+    """Return the line over every table: source, answers, repeats, capacity and length."""
+    parts = [summary["source"], f"answers: {summary['response_source']}"]
+    parts.append(f"{len(summary['repeats'])} repeats")
+    if summary["capacity_rps"] is not None:
+        parts.append(f"capacity {summary['capacity_rps']:.2f} requests/s")
+    parts.append(f"test length {summary['test_length_s']:g} s")
+    return ", ".join(parts)
+
+
+def arm_rows(summary: Values) -> list[list[str]]:
+    """Return one row per quantity: its name, then its value in each arm."""
+    arms = summary["arms"]
+    return [[name, *(show(arm) for arm in arms.values())] for name, show in _quantities(summary)]
+
+
+def phase_rows(summary: Values) -> list[list[str]]:
+    """Return one row per phase and arm, for the report's second table; see `PHASE_HEADER`."""
+    rows = []
+    for name, phase in summary["phases"].items():
+        above = {True: "above", False: "below", None: NOT_MEASURED}[phase["above_capacity"]]
+        for arm, values in summary["arms"].items():
+            part = values["phases"][name]
+            label = f"{name} (not counted)" if name == WARMUP else name
+            row = [label, arm, f"{phase['length_s']:g} s", above, str(part["offered"])]
+            row += [str(part["completed_inside"]), _percent(part["lost_share"])]
+            row += [_seconds(part[key]) for key in ("e2e_mean_s", "e2e_p50_s", "e2e_p99_s")]
+            row += [_seconds(part["ttft_p50_s"]), _milliseconds(part["tpot_p50_s"])]
+            row += [_percent(part["good_fraction"]), _kilojoules(part["energy_j"])]
+            rows.append(row)
+    return rows
+
+
+PHASE_HEADER = [
+    "phase",
+    "arm",
+    "length",
+    "load vs capacity",
+    "offered",
+    "finished inside",
+    "lost",
+    "e2e mean",
+    "e2e p50",
+    "e2e p99",
+    "TTFT p50",
+    "TPOT p50",
+    "good fraction",
+    "GPU energy",
+]
+
+
+def _quantities(summary: Values) -> list[tuple[str, Callable[[Values], str]]]:
+    """Return the quantities of the arms' table; all but the warm-up, all repeats together."""
+    congested = summary["phases"].get("congested")
+    length = f" ({congested['length_s']:g} s)" if congested else ""
+    if congested and congested["above_capacity"]:
+        length = f" ({congested['length_s']:g} s above capacity)"
+
+    def in_congestion(key: str) -> Callable[[Values], str]:
+        return lambda arm: _seconds(arm["phases"].get("congested", {}).get(key))
+
+    slo = ", ".join(f"{k[:-2]} {v:g} s" for k, v in summary["slo"].items() if v is not None)
+    return [
+        ("requests offered", lambda arm: f"{arm['offered']:,}"),
+        ("requests completed", lambda arm: f"{arm['completed']:,}"),
+        ("lost (not ok)", _lost),
+        ("length of an episode", lambda arm: _seconds(arm["episode_s"])),
+        ("e2e latency, mean of ok", lambda arm: _seconds(arm["e2e_mean_s"])),
+        ("e2e latency p50", lambda arm: _seconds(arm["e2e_p50_s"])),
+        ("e2e latency p99", lambda arm: _seconds(arm["e2e_p99_s"])),
+        (f"congested{length}: e2e mean of ok", in_congestion("e2e_mean_s")),
+        (f"congested{length}: e2e p99", in_congestion("e2e_p99_s")),
+        (f"good fraction ({slo or 'no limits'})", lambda arm: _percent(arm["good_fraction"])),
+        ("GPU energy", lambda arm: _kilojoules(arm["energy_j"])),
+        ("J per completed request", lambda arm: _number(arm["energy_j_per_completed_request"])),
+        ("J per output token", lambda arm: _number(arm["energy_j_per_output_token"])),
+        (f"ROUGE-1 F1 ({summary['response_source']})", lambda arm: _rouge(arm, "rouge1_f1")),
+        (f"ROUGE-Lsum F1 ({summary['response_source']})", lambda arm: _rouge(arm, "rougeLsum_f1")),
+        ("ROUGE-1 recall", lambda arm: _rouge(arm, "rouge1_recall")),
+        ("ROUGE-1 F1 / random sentences", lambda arm: _rouge(arm, "rouge1_f1_ratio")),
+        ("words per answer", lambda arm: _number(arm["output_words_mean"])),
+    ]
+
+
+def _lost(arm: Values) -> str:
+    kinds = [f"{n} {status}" for status, n in arm["statuses"].items() if n and status != "ok"]
+    return _percent(arm["lost_share"]) + (f" ({', '.join(kinds)})" if kinds else "")
+
+
+def _rouge(arm: Values, name: str) -> str:
+    score = (arm["quality"] or {}).get(name)
+    if score is None or score["value"] is None:
+        return NOT_MEASURED
+    text = f"{score['value']:.3f}"
+    return text if score["low"] is None else f"{text} [{score['low']:.3f}, {score['high']:.3f}]"
+
+
+def _seconds(value: float | str | None) -> str:
+    if value == "inf":
+        return "inf (lost)"
+    return NOT_MEASURED if value is None else f"{float(value):#.3g} s".replace(". s", " s")
+
+
+def _milliseconds(value: float | str | None) -> str:
+    if value == "inf":
+        return "inf (lost)"
+    return NOT_MEASURED if value is None else f"{1000 * float(value):.3g} ms"
+
+
+def _percent(share: float | None) -> str:
+    return NOT_MEASURED if share is None else f"{100 * share:.1f} %"
+
+
+def _kilojoules(joules: float | None) -> str:
+    return NOT_MEASURED if joules is None else f"{joules / 1000:,.1f} kJ"
+
+
+def _number(value: float | None) -> str:
+    return NOT_MEASURED if value is None else f"{value:.4g}"

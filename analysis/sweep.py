@@ -1,0 +1,6 @@
+"""Placeholder."""
+
+from typing import Any
+
+
+def write_sweep(*a: Any) -> None: ...
