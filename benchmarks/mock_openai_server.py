@@ -45,7 +45,8 @@ class Behaviour:
     headers: list[list[str]] = field(default_factory=list)
     """Response headers besides the usual ones."""
     refuse_every: int = 0
-    """Answer every n-th request with `refuse_status`; 0 refuses none."""
+    """Answer every n-th request with `refuse_status`; 0 refuses none. `"messages": "refuse"` asks
+    for it, too."""
     refuse_status: int = 429
     never_answers: bool = False
     raises: bool = False
@@ -99,7 +100,8 @@ class Mock:
             raise RuntimeError("the mock was told to raise")
         if behaviour.never_answers:
             await asyncio.sleep(3600)
-        if behaviour.refuse_every and self.requests % behaviour.refuse_every == 0:
+        asked = body.get("messages") == "refuse"
+        if asked or (behaviour.refuse_every and self.requests % behaviour.refuse_every == 0):
             response: Response = JSONResponse(
                 {"error": {"message": "the mock is full", "type": "rate_limit", "code": 429}},
                 behaviour.refuse_status,
@@ -240,6 +242,7 @@ def main() -> None:
     parser.add_argument("--middleware", action="append", default=[])
     arguments = parser.parse_args()
     listener = socket.create_server(("127.0.0.1", arguments.port))
+    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # small writes go at once
     print(f"http://127.0.0.1:{listener.getsockname()[1]}", flush=True)
     config = uvicorn.Config(
         build_app(arguments.middleware), log_level="critical", timeout_graceful_shutdown=1

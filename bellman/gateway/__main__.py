@@ -81,9 +81,13 @@ def listen(host: str, port: int) -> socket.socket:
     """Bind the gateway's address; raises `RunError` when it is taken."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        return socket.create_server((host, port), family=family, backlog=2048)
+        listener = socket.create_server((host, port), family=family, backlog=2048)
     except OSError as error:
         raise RunError(f"cannot listen on {host}:{port}: {error.strerror}; try --port") from None
+    # Inherited by every connection: asyncio leaves Nagle's algorithm on for a socket given to it,
+    # which holds back each small write of a stream for up to 40 ms.
+    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return listener
 
 
 async def serve(arguments: argparse.Namespace) -> None:
