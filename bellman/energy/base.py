@@ -16,6 +16,8 @@ class EnergyReading:
     """Joules since the meter started, summed over its devices."""
     power_w: float | None = None
     """Instantaneous power where the meter has it."""
+    sampled_j: float | None = None
+    """A second opinion on `energy_j`: the integral of power samples, where the meter takes them."""
 
 
 @dataclass(frozen=True)

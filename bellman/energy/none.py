@@ -21,7 +21,7 @@ class UnmeasuredEnergy:
     """Reads None, and reports why."""
 
     def __init__(self, reason: str) -> None:
-        self._reason = reason
+        self.reason = reason
 
     async def start(self) -> None:
         """Do nothing."""
@@ -32,4 +32,4 @@ class UnmeasuredEnergy:
 
     async def stop(self) -> EnergyReport:
         """Report the reason."""
-        return EnergyReport("none", None, self._reason)
+        return EnergyReport("none", None, self.reason)
