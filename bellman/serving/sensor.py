@@ -11,8 +11,8 @@ class Sensor:
     """Observes the load from requests in flight through this door and the engine's own metrics.
 
     The door's count is exact at any instant and knows requests that the engine has not seen yet.
-    The engine's gauges lag by a step (a long prefill is one), by a whole pause when a cancelled
-    request was the last one, and by a scrape in a gateway. So where every request comes through
+    The engine's gauges lag by a step (a long prefill is one) and in a gateway by a scrape, and
+    keep their last values where no further step comes. So where every request comes through
     this door, Q is the door's count and the gauges only split it: running = min(reported, Q),
     the rest waits. Where a server has further doors (`shared`), Q is the larger of the two.
     Without any report every request counts as running.

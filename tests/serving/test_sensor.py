@@ -21,7 +21,7 @@ async def observed(engine: Reported, in_flight: int, shared: bool = False) -> Ob
         (4, 3, 7, False, (4, 3)),
         (4, 0, 7, False, (4, 3)),  # three are not at the engine's scheduler yet
         (4, 3, 2, False, (2, 0)),  # the gauges are a step behind
-        (5, 0, 0, False, (0, 0)),  # ... or stand still after the last request was cancelled
+        (5, 0, 0, False, (0, 0)),  # ... or keep the last step's values
         (4, 3, 2, True, (4, 3)),  # further doors: the engine knows more than this one
         (4, 3, 9, True, (4, 5)),
         (None, None, 6, False, (6, 0)),
