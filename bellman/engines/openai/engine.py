@@ -30,9 +30,9 @@ IDLE_DEADLINE_S = 60.0
 """How long an episode waits for the requests before it to leave the server."""
 
 
-@dataclass
+@dataclass(frozen=True)
 class OpenAIEngine:
-    """A server that somebody else started, controlled by its middleware or by our gateway."""
+    """Configuration of a server that somebody else started; `create` makes the engine."""
 
     base_url: str
     """With or without `/v1` at the end."""
@@ -75,10 +75,10 @@ class OpenAIEngine:
         """Return the server, model and sampling, and what the server said of itself."""
         return {
             "engine": "openai",
-            "base_url": self.base_url,
-            "model": self.model,
-            "request_timeout_s": self.request_timeout_s,
-            "sampling": dict(self.sampling),
+            "base_url": self.config.base_url,
+            "model": self.config.model,
+            "request_timeout_s": self.config.request_timeout_s,
+            "sampling": dict(self.config.sampling),
             **self._facts,
         }
 
@@ -104,38 +104,39 @@ class OpenAIEngine:
         """Open an episode on an idle server: law restarted, prefix cache reset where possible."""
         assert self._pool is not None and self._server is not None, "use it in `async with`"
         session = await start_episode(self._pool, self._server, control)
-        self._facts["prefix_cache_reset"] = await reset_prefix_cache(self._pool, self._root_url)
+        self._facts["prefix_cache_reset"] = await reset_prefix_cache(
+            self._pool, self.config.root_url
+        )
         yield session
-
-    @property
-    def _root_url(self) -> str:
-        return self.base_url.rstrip("/").removesuffix("/v1")
 
     async def _attach(self) -> None:
         key = self._api_key()
         self._pool = await self._stack.enter_async_context(open_pool(key))
         models = await self._models(self._pool)
-        model = self.model or (models[0] if models else None)
+        model = self.config.model or (models[0] if models else None)
         if model is None:
-            raise RunError(f"{self._root_url} names no model: give engine.model")
-        has_middleware = await read_state(self._pool, self._root_url) is not None
-        root_url = self._root_url
+            raise RunError(f"{self.config.root_url} names no model: give engine.model")
+        has_middleware = await read_state(self._pool, self.config.root_url) is not None
+        root_url = self.config.root_url
         if not has_middleware:
             root_url = await self._stack.enter_async_context(_gateway(root_url))
         self._facts |= {"model": model, "models": models, "gateway": not has_middleware}
-        self._server = ChatServer(root_url, model, self.request_timeout_s, self.sampling)
+        self._server = ChatServer(
+            root_url, model, self.config.request_timeout_s, self.config.sampling
+        )
 
     def _api_key(self) -> str | None:
-        if self.api_key_env is None:
+        name = self.config.api_key_env
+        if name is None:
             return None
-        key = os.environ.get(self.api_key_env)
+        key = os.environ.get(name)
         if not key:
-            raise RunError(f"engine.api_key_env={self.api_key_env}: this variable is not set")
+            raise RunError(f"engine.api_key_env={name}: this variable is not set")
         return key
 
     async def _models(self, pool: aiohttp.ClientSession) -> list[str]:
         """Return the server's models; raises `RunError` where nothing answers at the address."""
-        url = f"{self._root_url}/v1/models"
+        url = f"{self.config.root_url}/v1/models"
         try:
             async with asyncio.timeout(DEADLINE_S), pool.get(url) as response:
                 status, body = response.status, await response.read()

@@ -13,14 +13,19 @@ from bellman.admission.queue_limit import QueueLimit
 from bellman.build import build
 from bellman.controllers.bellman import QueueLaw
 from bellman.controllers.none import NoControl
+from bellman.corpus.base import Corpus
 from bellman.engines.base import Control, RequestFailed
 from bellman.engines.openai.child import child_server
-from bellman.engines.openai.engine import OpenAIEngine
+from bellman.engines.openai.engine import AttachedEngine, OpenAIEngine
 from bellman.errors import ConfigError, RunError
 from tests.servers import MIDDLEWARE, MOCK, Mock, a_request, ignore
 
 NONE = Control(NoControl(), AcceptAll(), 0.02)
 CONF = Path(__file__).parents[3] / "conf" / "engine" / "openai.yaml"
+
+
+def attach(**values: Any) -> AttachedEngine:
+    return OpenAIEngine(**values).create(Corpus("none", (), "none"))
 
 
 def children() -> set[int]:
@@ -31,7 +36,7 @@ def children() -> set[int]:
 async def test_a_server_without_middleware_gets_a_gateway(mock: Mock, suffix: str) -> None:
     await mock.behave()
     before = children()
-    engine = OpenAIEngine(base_url=mock.url + suffix)
+    engine = attach(base_url=mock.url + suffix)
     async with engine, engine.session(NONE) as session:
         got: list[Any] = []
         answer = await session.generate(a_request(), got.append)
@@ -48,7 +53,7 @@ async def test_a_server_without_middleware_gets_a_gateway(mock: Mock, suffix: st
 async def test_each_arm_has_its_control(mock: Mock) -> None:
     environment = {"BELLMAN_CONTROL_ALLOWED": "1"}
     command = [MOCK, "--middleware", MIDDLEWARE]
-    async with child_server(command, environment) as url, OpenAIEngine(base_url=url) as engine:
+    async with child_server(command, environment) as url, attach(base_url=url) as engine:
         other = Mock(mock.pool, url)
         await other.behave(gap_s=0.02, chunks=["a"] * 1000)
         law = Control(QueueLaw(q_low=0, q_high=2, max_step=1.0), QueueLimit(1), 0.02)
@@ -72,7 +77,7 @@ async def test_a_server_that_forbids_the_switch(mock: Mock) -> None:
     environment = {"BELLMAN_CONTROL_ALLOWED": "0"}
     async with (
         child_server([MOCK, "--middleware", MIDDLEWARE], environment) as url,
-        OpenAIEngine(base_url=url) as engine,
+        attach(base_url=url) as engine,
     ):
         with pytest.raises(RunError, match="start the server with BELLMAN_CONTROL_ALLOWED=1"):
             async with engine.session(NONE):
@@ -83,7 +88,7 @@ async def test_no_server_is_one_line() -> None:
     with pytest.raises(
         RunError, match="no OpenAI-compatible server answers at http://127"
     ) as error:
-        async with OpenAIEngine(base_url="http://127.0.0.1:9/v1"):
+        async with attach(base_url="http://127.0.0.1:9/v1"):
             pass
     assert "\n" not in str(error.value)
 
@@ -91,7 +96,7 @@ async def test_no_server_is_one_line() -> None:
 async def test_a_key_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("BELLMAN_TEST_KEY", raising=False)
     with pytest.raises(RunError, match="BELLMAN_TEST_KEY"):
-        async with OpenAIEngine(base_url="http://127.0.0.1:9", api_key_env="BELLMAN_TEST_KEY"):
+        async with attach(base_url="http://127.0.0.1:9", api_key_env="BELLMAN_TEST_KEY"):
             pass
 
 
