@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -113,16 +114,25 @@ def rouge(
     predictions: Sequence[str], references: Sequence[str], use_stemmer: bool
 ) -> dict[str, list[float]]:
     """Score pairs with the project's `evaluate` metric, loaded from its file."""
-    # Two seconds' import that a run pays only once it is over.
-    import evaluate  # noqa: PLC0415
-
     if not predictions:  # `evaluate` refuses none
         return {f"{kind}_{part}": [] for kind in ROUGE_TYPES for part in PARTS}
-    metric = evaluate.load(str(METRIC), keep_in_memory=True)
-    result: dict[str, list[float]] = metric.compute(
+    result: dict[str, list[float]] = load_metric().compute(
         predictions=predictions, references=references, use_stemmer=use_stemmer, aggregate=False
     )
     return result
+
+
+def load_metric() -> Any:
+    """Load the metric from its file; raises `RunError` where `evaluate` cannot keep its copy."""
+    try:
+        # Two seconds' import that a run pays only once it is over.
+        import evaluate  # noqa: PLC0415
+
+        return evaluate.load(str(METRIC), keep_in_memory=True)
+    except OSError as error:
+        raise RunError(
+            f"the package evaluate cannot write its folder ({error}): set HF_HOME to one it can"
+        ) from None
 
 
 def documents_of(document_ids: Iterable[str], corpus: Corpus) -> list[Document]:

@@ -59,3 +59,21 @@ print(json.dumps(metric.compute(predictions=["a b"], references=["a b"])))
         [sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True
     )
     assert json.loads(run.stdout)["rougeLsum_f1"] == 1
+
+
+def test_a_home_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    script = """
+from bellman.errors import RunError
+from bellman.quality.score import load_metric
+try:
+    load_metric()
+except RunError as error:
+    print(error)
+"""
+    environment = {**os.environ, "HF_HOME": str(tmp_path / "file" / "home")}
+    run = subprocess.run(
+        [sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True
+    )
+    assert "set HF_HOME" in run.stdout
+    assert run.stdout.count("\n") == 1
