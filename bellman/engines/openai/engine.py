@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 import aiohttp
 
+from bellman.corpus.base import Corpus
 from bellman.engines.base import Control
 from bellman.engines.openai.child import child_server
 from bellman.engines.openai.control import DEADLINE_S, put_control, read_state
@@ -56,6 +57,22 @@ class OpenAIEngine:
             require(
                 name not in self.sampling, f"engine.sampling.{name}", "", "is set by the client"
             )
+
+    @property
+    def root_url(self) -> str:
+        """The server's URL without `/v1`."""
+        return self.base_url.rstrip("/").removesuffix("/v1")
+
+    def create(self, corpus: Corpus) -> "AttachedEngine":
+        """Make the engine; it is the same for every corpus."""
+        return AttachedEngine(self)
+
+
+class AttachedEngine:
+    """A running server, controlled by its middleware or by our gateway; see `Engine`."""
+
+    def __init__(self, config: OpenAIEngine) -> None:
+        self.config = config
         self._stack = AsyncExitStack()
         self._pool: aiohttp.ClientSession | None = None
         self._server: ChatServer | None = None
