@@ -45,6 +45,9 @@ class OpenAIEngine:
     """Deadline of a request, from sending it to its last token."""
     sampling: dict[str, Any] = field(default_factory=dict)
     """Further entries of every request's body: temperature, seed, top_p..."""
+    gateway: bool = True
+    """Put our gateway in front of a server without the middleware. False takes such a server's own
+    signal as it comes: its law is not ours and no arm switches it."""
 
     def __post_init__(self) -> None:
         """Check the values."""
@@ -76,12 +79,18 @@ class AttachedEngine:
         self._stack = AsyncExitStack()
         self._pool: aiohttp.ClientSession | None = None
         self._server: ChatServer | None = None
+        self._controlled = False
         self._facts: dict[str, object] = {}
 
     @property
     def source(self) -> Source:
         """A real server is measured."""
         return "measured"
+
+    @property
+    def response_source(self) -> str:
+        """The model at the server."""
+        return str(self._facts.get("model") or self.config.model or "the server's model")
 
     @property
     def loop_factory(self) -> Callable[[], asyncio.AbstractEventLoop] | None:
@@ -120,7 +129,10 @@ class AttachedEngine:
     async def session(self, control: Control) -> AsyncIterator[OpenAISession]:
         """Open an episode on an idle server: law restarted, prefix cache reset where possible."""
         assert self._pool is not None and self._server is not None, "use it in `async with`"
-        session = await start_episode(self._pool, self._server, control)
+        if self._controlled:
+            session = await start_episode(self._pool, self._server, control)
+        else:
+            session = OpenAISession(self._pool, self._server)
         self._facts["prefix_cache_reset"] = await reset_prefix_cache(
             self._pool, self.config.root_url
         )
@@ -135,9 +147,12 @@ class AttachedEngine:
             raise RunError(f"{self.config.root_url} names no model: give engine.model")
         has_middleware = await read_state(self._pool, self.config.root_url) is not None
         root_url = self.config.root_url
-        if not has_middleware:
+        uses_gateway = self.config.gateway and not has_middleware
+        self._controlled = uses_gateway or has_middleware
+        if uses_gateway:
             root_url = await self._stack.enter_async_context(_gateway(root_url))
-        self._facts |= {"model": model, "models": models, "gateway": not has_middleware}
+        self._facts |= {"model": model, "models": models, "gateway": uses_gateway}
+        self._facts["law_switched_per_arm"] = self._controlled
         self._server = ChatServer(
             root_url, model, self.config.request_timeout_s, self.config.sampling
         )

@@ -73,6 +73,20 @@ async def test_each_arm_has_its_control(mock: Mock) -> None:
         assert engine.describe()["gateway"] is False
 
 
+async def test_without_a_gateway_the_servers_own_signal_comes_as_it_is(mock: Mock) -> None:
+    await mock.behave(headers=[["x-bellman-congestion", "nan"]])
+    before = children()
+    engine = attach(base_url=mock.url, gateway=False)
+    async with engine, engine.session(NONE) as session:
+        got: list[Any] = []
+        await session.generate(a_request(), got.append)
+        assert got == [["nan"]]
+        assert children() == before
+        assert (await session.state()).level is None
+    assert engine.describe()["law_switched_per_arm"] is False
+    assert engine.response_source == "mock"
+
+
 async def test_a_server_that_forbids_the_switch(mock: Mock) -> None:
     environment = {"BELLMAN_CONTROL_ALLOWED": "0"}
     async with (
