@@ -12,42 +12,52 @@ from omegaconf import DictConfig
 from omegaconf.errors import OmegaConfBaseException
 from rich.console import Console
 
+from bellman.engines.base import EngineDied
 from bellman.errors import ConfigError, RunError
 from experiments.execute import execute
 from experiments.messages import one_line
 from experiments.sweep import note_job
 
-USER_ERROR = 2
 FAILED = 1
+USER_ERROR = 2
 INTERRUPTED = 130
+
+exit_codes = [0]
+"""Of the jobs of this process: Hydra itself knows only exceptions, and prints them."""
 
 
 @hydra.main(version_base="1.3", config_path="conf", config_name="config")
-def job(config: DictConfig) -> str:
-    """Run one configuration; returns its folder."""
-    folder = execute(config, Console())
+def job(config: DictConfig) -> None:
+    """Run one configuration; a failure is one line on standard error."""
+    folder = error = None
+    try:
+        folder = execute(config, Console())
+    except (ConfigError, HydraException, OmegaConfBaseException) as mistake:
+        error = one_line(mistake, sys.argv[1:])
+        exit_codes.append(USER_ERROR)
+    except (RunError, EngineDied, OSError) as failure:
+        error = str(failure)
+        exit_codes.append(FAILED)
+    if error is not None:
+        print(f"error: {error}", file=sys.stderr)
     hydra_config = HydraConfig.get()
     if hydra_config.mode == RunMode.MULTIRUN:
-        note_job(hydra_config, folder)
-    return str(folder)
+        note_job(hydra_config, folder, error)
 
 
 def main() -> int:
-    """Run from the command line; a user's mistake is one line on standard error."""
+    """Run from the command line and return the exit status."""
     os.environ["HYDRA_FULL_ERROR"] = "1"  # let exceptions through to here
     signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
     try:
         job()
-    except (ConfigError, HydraException, OmegaConfBaseException) as error:
-        print(f"error: {one_line(error, sys.argv[1:])}", file=sys.stderr)
+    except (HydraException, OmegaConfBaseException) as mistake:
+        print(f"error: {one_line(mistake, sys.argv[1:])}", file=sys.stderr)
         return USER_ERROR
-    except RunError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return FAILED
     except KeyboardInterrupt:
         print("interrupted: what was finished is recorded", file=sys.stderr)
         return INTERRUPTED
-    return 0
+    return max(exit_codes)
 
 
 if __name__ == "__main__":

@@ -12,10 +12,17 @@ def comparison(folder: Path, console: Console, *, draw: bool) -> None:
     """Print the tables of a `compare` run; with `draw`, first make everything they come from."""
     if draw:
         # Imported here: a run that is only shown again does not wait for the drawing library.
-        from analysis.figures import draw as draw_figures
-        from analysis.report import write
+        from analysis.figures import draw as draw_figures  # noqa: PLC0415
+        from analysis.report import write  # noqa: PLC0415
 
         summarize(folder)
         draw_figures(folder)
         write(folder)
+    print_tables(folder, console)
+
+
+def numbers(folder: Path, console: Console, *, draw: bool) -> None:
+    """Print the tables of a `compare` run without drawing anything."""
+    if draw:
+        summarize(folder)
     print_tables(folder, console)

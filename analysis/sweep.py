@@ -1,6 +1,169 @@
-"""Placeholder."""
+"""One table over several runs: what differs between them, and what became of the claims.
 
+`write_sweep` ends a multirun; `python -m analysis.sweep FOLDER...` prints the same table for any
+run folders, and writes it as CSV where `--csv FILE` comes first.
+"""
+
+import csv
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
+from omegaconf import OmegaConf
+from rich.console import Console
+from rich.table import Table
 
-def write_sweep(*a: Any) -> None: ...
+from analysis import rows
+from analysis.rows import NOT_MEASURED, Values
+
+SHORT = {"end-to-end latency": "latency", "energy": "energy", "requests served": "served"}
+"""Column names of the claims."""
+
+
+def write_sweep(sweep_folder: Path, jobs: Sequence[Values], console: Console) -> Path:
+    """Write sweep.csv of a multirun and print it; each job has `folder` and `overrides`.
+
+    A job that left no summary stands there as not measured. Returns the path of the CSV.
+    """
+    settings = [dict(_split(override) for override in job["overrides"]) for job in jobs]
+    folders = [Path(job["folder"]) for job in jobs]
+    table = combine(folders, varying(settings))
+    path = sweep_folder / "sweep.csv"
+    write_csv(table, path)
+    console.print(sweep_table(table))
+    console.print(f"combined table: {path}", markup=False, soft_wrap=True)
+    return path
+
+
+def combine(folders: Sequence[Path], settings: Sequence[dict[str, str]]) -> list[Values]:
+    """Return a row per run and treatment: settings, state, capacity, and each claim's outcome."""
+    return [
+        row
+        for folder, setting in zip(folders, settings, strict=True)
+        for row in _rows(folder, setting)
+    ]
+
+
+def varying(settings: Sequence[dict[str, str]]) -> list[dict[str, str]]:
+    """Keep the settings that are not the same in all runs; all of them for a single run."""
+    names = list(dict.fromkeys(name for setting in settings for name in setting))
+    kept = [
+        name
+        for name in names
+        if len(settings) == 1 or len({setting.get(name) for setting in settings}) > 1
+    ]
+    return [{name: setting.get(name, NOT_MEASURED) for name in kept} for setting in settings]
+
+
+def config_settings(folder: Path) -> dict[str, str]:
+    """Return the resolved configuration of a run as dotted keys and their text."""
+    path = folder / "config.yaml"
+    if not path.exists():
+        return {}
+    return dict(_flat(OmegaConf.to_container(OmegaConf.load(path), resolve=True), ""))
+
+
+def write_csv(table: list[Values], path: Path) -> None:
+    """Write the rows as CSV; what was not measured is an empty cell."""
+    names = list(dict.fromkeys(name for row in table for name in row))
+    with path.open("w", newline="") as file:
+        writer = csv.DictWriter(file, names, restval="")
+        writer.writeheader()
+        writer.writerows(table)
+
+
+def sweep_table(table: list[Values]) -> Table:
+    """Build the terminal's table: settings, capacity, and for each claim estimate and verdict."""
+    shown = Table(title="sweep", title_justify="left")
+    fixed = {"run", "folder", "treatment", "source", "state", "capacity_rps"}
+    settings = [
+        name
+        for name in dict.fromkeys(name for row in table for name in row)
+        if name not in fixed and not name.startswith(tuple(f"{short}_" for short in SHORT.values()))
+    ]
+    for name in (*settings, "treatment", "capacity (1/s)", *SHORT, "source", "run"):
+        shown.add_column(name, overflow="fold")
+    for row in table:
+        capacity = row.get("capacity_rps")
+        shown.add_row(
+            *(str(row.get(name, NOT_MEASURED)) for name in settings),
+            row.get("treatment", NOT_MEASURED),
+            NOT_MEASURED if capacity is None else f"{float(capacity):.2f}",
+            *(_outcome(row, short) for short in SHORT.values()),
+            row.get("source") or NOT_MEASURED,
+            f"{row['run']}{'' if row['state'] == 'complete' else ' (' + row['state'] + ')'}",
+        )
+    return shown
+
+
+def _rows(folder: Path, setting: dict[str, str]) -> list[Values]:
+    start: Values = {**setting, "run": folder.name, "folder": str(folder)}
+    if not (folder / "summary.json").exists() or not (folder / "claims.json").exists():
+        return [start | {"state": "no summary"}]
+    summary = json.loads((folder / "summary.json").read_text())
+    claims = json.loads((folder / "claims.json").read_text())["claims"]
+    state = summary["cut_short"] or ("invalid" if summary["invalid_reasons"] else "complete")
+    start |= {"state": state, "source": summary["source"], "capacity_rps": summary["capacity_rps"]}
+    found = []
+    for treatment in summary["treatments"]:
+        row = start | {"treatment": treatment}
+        for claim in claims:
+            if claim["treatment"] == treatment:
+                row |= _claim_cells(SHORT[claim["claim"]], claim)
+        found.append(row)
+    return found or [start]
+
+
+def _claim_cells(short: str, claim: Values) -> Values:
+    return {
+        f"{short}_estimate": claim["estimate"],
+        f"{short}_low": claim["low"],
+        f"{short}_high": claim["high"],
+        f"{short}_unit": claim["unit"],
+        f"{short}_verdict": claim["verdict"],
+    }
+
+
+def _outcome(row: Values, short: str) -> str:
+    if f"{short}_verdict" not in row:
+        return NOT_MEASURED
+    names = ("estimate", "low", "high", "unit")
+    entry = {name: row[f"{short}_{name}"] for name in names}
+    return f"{rows.estimate(entry)}\n{row[f'{short}_verdict']}"
+
+
+def _split(override: str) -> tuple[str, str]:
+    name, _, value = override.partition("=")
+    return name.lstrip("+~"), value
+
+
+def _flat(value: Any, prefix: str) -> list[tuple[str, str]]:
+    if isinstance(value, dict):
+        return [
+            entry
+            for key, inner in value.items()
+            for entry in _flat(inner, f"{prefix}.{key}" if prefix else str(key))
+        ]
+    return [(prefix, str(value))]
+
+
+def main(arguments: list[str]) -> int:
+    """Print the table of the run folders given."""
+    target = None
+    if len(arguments) > 1 and arguments[0] == "--csv":
+        target, arguments = Path(arguments[1]), arguments[2:]
+    if not arguments or arguments[0].startswith("-"):
+        print("usage: python -m analysis.sweep [--csv FILE] FOLDER...", file=sys.stderr)
+        return 2
+    folders = [Path(argument) for argument in arguments]
+    table = combine(folders, varying([config_settings(folder) for folder in folders]))
+    if target is not None:
+        write_csv(table, target)
+    Console().print(sweep_table(table))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

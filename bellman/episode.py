@@ -3,15 +3,16 @@
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol
 
 from bellman.adaptation.base import Adaptation
 from bellman.app.summarization import SummarizationApp
 from bellman.energy.base import EnergyMeter, EnergyReport
 from bellman.engines.base import Control, Engine, EngineSession
-from bellman.load.driver import drive
+from bellman.load.models.base import LoadModel
 from bellman.load.pacing import PacingStatistics
 from bellman.load.schedule import Schedule, ScheduledRequest
-from bellman.records import JsonLinesWriter
+from bellman.records import RequestRecord
 from bellman.sensing.observation import Observation
 from bellman.signal import SignalReceiver, format_level
 from bellman.timeline import EnergyWindow, Timeline, TimelineRow, energy_windows, read_at
@@ -35,11 +36,19 @@ class EpisodePlan:
     repeat: int
     arm: Arm
     schedule: Schedule
+    load_model: LoadModel
     poll_period_s: float | None
     """Poll GET /bellman/congestion at this period; None: the header of every response."""
     timeline_period_s: float
     drain_s: float
     """How long after the schedule's end the outstanding requests may finish."""
+
+
+class RequestWriter(Protocol):
+    """Takes the record of each request as it ends."""
+
+    def write(self, record: RequestRecord) -> None:
+        """Write one record; raises OSError when it cannot."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +70,7 @@ async def run_episode(
     *,
     make_app: Callable[[EngineSession, Arm], SummarizationApp],
     make_meter: Callable[[EngineSession], EnergyMeter],
-    writer: JsonLinesWriter,
+    writer: RequestWriter,
     on_row: Callable[[TimelineRow], None],
 ) -> EpisodeResult:
     """Run one episode and return what it measured; raises `EngineDied` when the engine is gone.
@@ -104,7 +113,8 @@ async def run_episode(
         if plan.poll_period_s is not None:
             background.append(asyncio.create_task(poll_signal(session, app, plan.poll_period_s)))
         try:
-            pacing = await drive(schedule, send, start_s, start_s + schedule.end_s + plan.drain_s)
+            deadline_s = start_s + schedule.end_s + plan.drain_s
+            pacing = await plan.load_model.drive(schedule, send, start_s, deadline_s)
             readings = await at_edges
             await timeline.sample()
             readings.append(meter.read())
@@ -112,7 +122,7 @@ async def run_episode(
             for task in background:
                 task.cancel()
             await asyncio.gather(*background, return_exceptions=True)
-            for scheduled in schedule.requests:
+            for scheduled in schedule.requests if plan.load_model.sends_schedule else ():
                 if scheduled.request_id not in recorded:
                     writer.write(app.intend(scheduled, plan.repeat, arm.name, engine.source))
             report = await meter.stop()

@@ -118,9 +118,12 @@ class Settings:
     treatment: Arm
     corpus: Any
     arrivals: Any
+    load_model: Any
     engine: Any
     energy: Any
     quality: Any
+    study: Any
+    """What the procedure itself is told, where it takes more than the above; else None."""
 
     @property
     def arms(self) -> tuple[Arm, Arm]:
@@ -150,9 +153,11 @@ def read_settings(config: DictConfig) -> Settings:
         treatment=treatment,
         corpus=build(config.corpus, "corpus"),
         arrivals=build(config.arrivals, "arrivals"),
+        load_model=build(config.load_model, "load_model"),
         engine=build(config.engine, "engine"),
         energy=build(config.energy, "energy"),
         quality=build(config.quality, "quality"),
+        study=build(config.study, "study") if config.study is not None else None,
     )
 
 

@@ -8,7 +8,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import pyarrow as pa
-from bellman.quality.score import score_folder
 from rich.console import Console
 
 from bellman.app.prompts import PromptBook
@@ -22,6 +21,7 @@ from bellman.episode import Arm, EpisodePlan, EpisodeResult, run_episode
 from bellman.errors import RunError
 from bellman.load.saturation import CapacityMeasurement, measure_capacity
 from bellman.load.schedule import Schedule, ScheduledRequest, draw_documents
+from bellman.quality.score import score_folder
 from bellman.records import write_json, write_parquet
 from bellman.run_folder import RunFolder
 from bellman.settings import Settings
@@ -81,6 +81,7 @@ def plans(settings: Settings, schedules: list[Schedule]) -> list[EpisodePlan]:
             repeat=repeat,
             arm=arm,
             schedule=schedule,
+            load_model=settings.load_model,
             poll_period_s=settings.signal.poll_period_s if poll else None,
             timeline_period_s=settings.run.timeline_period_s,
             drain_s=settings.run.drain_s,

@@ -5,7 +5,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from analysis.sweep import write_sweep
 from hydra import compose
 from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
 from hydra.core.override_parser.overrides_parser import OverridesParser
@@ -15,6 +14,7 @@ from omegaconf import DictConfig
 from omegaconf.errors import OmegaConfBaseException
 from rich.console import Console
 
+from analysis.sweep import write_sweep
 from bellman.errors import ConfigError
 from bellman.records import write_json
 from bellman.settings import read_settings
@@ -23,7 +23,7 @@ from experiments.messages import one_line
 JOB = "job.json"
 
 
-def note_job(config: DictConfig, folder: Path) -> None:
+def note_job(config: DictConfig, folder: Path | None, error: str | None) -> None:
     """Leave word of a multirun's job for the table at the end; works from any launcher's process.
 
     `config` is Hydra's own, with the job's number and overrides.
@@ -31,7 +31,12 @@ def note_job(config: DictConfig, folder: Path) -> None:
     place = Path(config.sweep.dir) / str(config.job.num)
     place.mkdir(parents=True, exist_ok=True)
     write_json(
-        {"folder": str(folder.absolute()), "overrides": list(config.overrides.task)}, place / JOB
+        {
+            "folder": None if folder is None else str(folder.absolute()),
+            "error": error,
+            "overrides": list(config.overrides.task),
+        },
+        place / JOB,
     )
 
 
@@ -64,5 +69,9 @@ class SweepCallback(Callback):
         """Write and print the combined table of what finished."""
         sweep_folder = Path(config.hydra.sweep.dir)
         jobs = noted_jobs(sweep_folder)
-        if jobs:
-            write_sweep(sweep_folder, jobs, Console())
+        finished = [job for job in jobs if job["folder"] is not None]
+        if finished:
+            write_sweep(sweep_folder, finished, Console())
+        for job in jobs:
+            if job["error"] is not None:
+                print(f"failed: {' '.join(job['overrides'])}: {job['error']}", file=sys.stderr)

@@ -19,6 +19,7 @@ SMALL = (
     "capacity.duration_s=60",
     "corpus.limit_documents=12",
     "quality.random_draws=1",
+    "presentation=analysis.present.numbers",
 )
 """A few seconds of computing, enough for a backlog."""
 

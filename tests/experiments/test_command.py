@@ -30,7 +30,7 @@ def test_help_explains_the_groups(tmp_path):
     result = run("--help", folder=tmp_path)
     assert result.returncode == 0
     for group in ("experiment", "controller", "arrivals", "engine", "adaptation", "corpus"):
-        assert f"    {group} " in result.stdout
+        assert f"  {group} " in result.stdout
     assert "summarize_congested" in result.stdout
 
 
