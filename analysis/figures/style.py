@@ -1,5 +1,6 @@
 """What all figures share: size, type, colours of the arms, shading, the caption inside, saving."""
 
+import logging
 import textwrap
 from pathlib import Path
 
@@ -44,6 +45,8 @@ RC = {
 
 def use_style() -> None:
     """Set seaborn's theme and the sizes above; call once before drawing."""
+    # Writing PDF reports every glyph at the level that experiments log at.
+    logging.getLogger("fontTools").setLevel(logging.WARNING)
     sns.set_theme(context="paper", style="ticks", palette="colorblind", rc=RC)
 
 

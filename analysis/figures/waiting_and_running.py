@@ -17,7 +17,7 @@ def draw(run: Run) -> Figure:
     }
     figure, axes = stacked_panels(run, panels, 3.0)
     for panel in axes:
-        panel.set_ylim(bottom=0)
+        panel.set_ylim(bottom=-0.03 * panel.get_ylim()[1])  # a line at 0 stays visible
     text = "Requests accepted but not yet in the batch, and requests in the batch. Means of 5 s; "
     style.caption(run, figure, text + "band: smallest to largest repeat.")
     return figure

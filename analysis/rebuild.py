@@ -1,0 +1,118 @@
+"""`python -m analysis.rebuild FOLDER`: everything that a killed run can still show.
+
+From the lines written as each request ended, and the schedule: intended requests without a record
+become `unfinished`, and summary, claims, figures and report follow, marked as interrupted. Claims
+compare only the repeats in which every arm ran to its end.
+"""
+
+import json
+import sys
+from pathlib import Path
+
+import pandas as pd
+import psutil
+import pyarrow as pa
+import pyarrow.parquet as pq
+from rich.console import Console
+
+from analysis import figures, report
+from analysis.frames import INTERRUPTED
+from analysis.summarize import summarize
+from analysis.tables import print_tables
+from bellman.errors import RunError
+from bellman.records import (
+    REQUESTS,
+    TEXTS,
+    TIMELINE,
+    read_json_lines,
+    write_json,
+    write_parquet,
+)
+
+
+def rebuild(folder: Path) -> None:
+    """Write the parquet files, summary, claims, figures and report of a killed run's folder.
+
+    Raises `RunError` when there is nothing to rebuild or a process still writes there.
+    """
+    rebuild_records(folder)
+    summarize(folder)
+    figures.draw(folder)
+    report.write(folder)
+
+
+def rebuild_records(folder: Path) -> None:
+    """Write the parquet files from the lines, and mark the run as interrupted."""
+    lines = folder / "requests.jsonl"
+    if not lines.exists():
+        raise RunError(f"{folder}: no requests.jsonl; nothing was recorded there")
+    _mark_interrupted(folder)
+    recorded = read_json_lines(lines, REQUESTS)
+    if recorded.num_rows == 0:
+        raise RunError(f"{lines}: no request had ended when the run was killed; run it again")
+    schedule = folder / "schedule.parquet"
+    lost = unfinished(recorded, pq.read_table(schedule)) if schedule.exists() else []
+    lost_table = pa.Table.from_pylist(lost, schema=REQUESTS)
+    write_parquet(pa.concat_tables([recorded, lost_table]), folder / "requests.parquet")
+    for name, schema in (("timeline", TIMELINE), ("texts", TEXTS)):
+        source = folder / f"{name}.jsonl"
+        if source.exists():
+            write_parquet(read_json_lines(source, schema), folder / f"{name}.parquet")
+
+
+def unfinished(recorded: pa.Table, schedule: pa.Table) -> list[dict[str, object]]:
+    """Return a record for every intended request without one, in the episodes that had begun."""
+    keys = recorded.select(["repeat", "arm", "request_id", "source"]).to_pandas()
+    planned = schedule.to_pandas()
+    rows: list[dict[str, object]] = []
+    for (repeat, arm), done in keys.groupby(["repeat", "arm"], sort=True):
+        missing = planned[planned["repeat"] == repeat]
+        missing = missing[~missing["request_id"].isin(done["request_id"])]
+        rows += _records(missing, str(arm), str(done["source"].iloc[0]))
+    return rows
+
+
+def _records(missing: pd.DataFrame, arm: str, source: str) -> list[dict[str, object]]:
+    kept = missing[["repeat", "request_id", "document_id", "phase", "intended_s"]]
+    kept = kept.assign(arm=arm, source=source, status="unfinished", reason=INTERRUPTED)
+    return [{str(name): value for name, value in row.items()} for row in kept.to_dict("records")]
+
+
+def _mark_interrupted(folder: Path) -> None:
+    """Set status.json to interrupted; refuse a finished run, and one that is still running."""
+    path = folder / "status.json"
+    status = json.loads(path.read_text()) if path.exists() else {}
+    if status.get("status") == "done":
+        raise RunError(f"{folder} is finished: redraw it with python -m analysis.figures {folder}")
+    if status.get("status") == "running" and _alive(status):
+        raise RunError(f"{folder} is being written by process {status['process_id']}: wait for it")
+    if status.get("status") != "failed":
+        write_json(status | {"status": "interrupted"}, path)
+
+
+def _alive(status: dict[str, object]) -> bool:
+    """Whether the process that wrote the status still runs."""
+    try:
+        started_s = psutil.Process(int(str(status["process_id"]))).create_time()
+    except (KeyError, psutil.Error):
+        return False
+    return abs(started_s - float(str(status.get("process_started_s", started_s)))) < 1.0
+
+
+def main(arguments: list[str]) -> int:
+    """Rebuild one folder and print its tables."""
+    if len(arguments) != 1 or arguments[0].startswith("-"):
+        print("usage: python -m analysis.rebuild FOLDER", file=sys.stderr)
+        return 2
+    folder = Path(arguments[0])
+    try:
+        rebuild(folder)
+    except RunError as error:
+        print(error, file=sys.stderr)
+        return 1
+    print_tables(folder, Console())
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,135 @@
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import pytest
+
+from analysis import figures, report
+from analysis.figures import style
+from analysis.figures.__main__ import main
+from analysis.frames import load_run
+from analysis.summarize import summarize
+from tests.analysis.synthetic_run import Synthetic, write_run
+
+NAMES = [
+    "latency_over_time",
+    "latency_cdf",
+    "level_and_budget",
+    "waiting_and_running",
+    "power_and_energy",
+    "completed",
+    "rouge_against_words",
+]
+
+
+@pytest.fixture(scope="module")
+def drawn(tmp_path_factory):
+    folder = write_run(tmp_path_factory.mktemp("figures") / "run", Synthetic(repeats=2))
+    summarize(folder)
+    return folder, figures.draw(folder)
+
+
+def texts(run) -> dict[str, str]:
+    """Every word that each figure shows."""
+    style.use_style()
+    shown = {}
+    for module in figures.modules():
+        figure = module.draw(run)
+        words = [artist.get_text() for artist in figure.findobj(lambda a: hasattr(a, "get_text"))]
+        shown[module.__name__.rsplit(".", 1)[1]] = " ".join(words).replace("\n", " ")
+        plt.close(figure)
+    return shown
+
+
+def test_every_figure_as_pdf_and_png(drawn):
+    folder, files = drawn
+    assert [path.name for path in files] == [
+        f"{n}.{kind}" for n in NAMES for kind in ("pdf", "png")
+    ]
+    assert all(path.stat().st_size > 5_000 for path in files)
+    assert b"/Font" in (folder / "figures" / "latency_cdf.pdf").read_bytes()  # text stays text
+
+
+def test_the_command_draws_equal_files_from_the_records_alone(drawn, tmp_path, capsys):
+    folder, files = drawn
+    copy = tmp_path / "copy"
+    made = shutil.ignore_patterns("figures", "summary.json", "claims.json", "*.html")
+    shutil.copytree(folder, copy, ignore=made)
+    assert main([str(copy)]) == 0
+    again = [Path(line) for line in capsys.readouterr().out.splitlines()]
+    for first, second in zip(files, again, strict=True):
+        assert first.read_bytes() == second.read_bytes(), first.name
+
+
+def test_a_folder_without_records_is_one_line(tmp_path):
+    command = [sys.executable, "-m", "analysis.figures", tmp_path]
+    wrong = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert wrong.returncode == 1
+    assert len(wrong.stderr.splitlines()) == 1 and "requests.parquet" in wrong.stderr
+
+
+def test_every_caption_names_the_source(run):
+    shown = texts(run)
+    for name, text in shown.items():
+        assert "Simulated, 3 repeats." in text, name
+    assert "extractive stand-in" in shown["rouge_against_words"]
+
+
+def test_axes_have_units(run):
+    shown = texts(run)
+    assert "e2e latency (s)" in shown["latency_over_time"]
+    assert "GPU power (W)" in shown["power_and_energy"]
+    assert "GPU energy (kJ)" in shown["power_and_energy"]
+    assert "budget (words)" in shown["level_and_budget"]
+
+
+def test_what_was_not_measured_says_so_with_its_reason(make_run):
+    shown = texts(make_run(repeats=1, energy_source=None, quality=False))
+    assert "GPU power (W): n/a (no meter found)" in shown["power_and_energy"]
+    assert "ROUGE: n/a (the answers were not scored)" in shown["rouge_against_words"]
+
+
+def test_when_every_request_failed(make_run):
+    shown = texts(make_run(repeats=1, fail_all=True))
+    assert "e2e latency: n/a (no request ended ok)" in shown["latency_over_time"]
+
+
+def test_invalid_and_interrupted_runs_are_marked_in_every_figure(make_run):
+    run = make_run(repeats=1, invalid_reasons=("lag p99 of 80 ms",))
+    run.status["status"] = "interrupted"
+    for name, text in texts(run).items():
+        assert "INVALID RUN: lag p99 of 80 ms" in text, name
+        assert "INTERRUPTED RUN" in text, name
+
+
+def test_the_marked_ratio_is_the_claim(run):
+    shown = texts(run)["latency_over_time"]
+    assert re.search(r"\b9\.6×", shown)
+
+
+def test_many_arms_share_no_look(make_run):
+    run = make_run(repeats=1, arms=("none", "a", "b", "c", "d", "e"))
+    looks = {(style.palette(run)[arm], style.marker(run, arm)) for arm in run.arms}
+    assert len(looks) == 6
+    assert len(texts(run)) == len(NAMES)
+
+
+def test_the_report_is_one_self_contained_page(drawn):
+    folder, _ = drawn
+    page = report.write(folder).read_text()
+    assert page.count("data:image/png;base64,") == len(NAMES)
+    assert "<script" not in page and not re.search(r"""(src|href)=["']?(https?:|/)""", page)
+    for words in ("up to 8x lower", "reproduced", "extractive stand-in", "overload: 1.19"):
+        assert words in page
+
+
+def test_the_report_escapes_what_it_shows(tmp_path):
+    folder = write_run(tmp_path / "run", Synthetic(repeats=1, invalid_reasons=("<b>lag</b>",)))
+    summarize(folder)
+    page = report.write(folder).read_text()
+    assert "&lt;b&gt;lag" in page and "<b>lag" not in page
+    assert "no figure was drawn" in page
+    assert load_run(folder).invalid_reasons == ["<b>lag</b>"]

@@ -1,0 +1,121 @@
+import csv
+import io
+import json
+
+import pytest
+from rich.console import Console
+
+from analysis import rows, sweep
+from analysis.summarize import summarize
+from analysis.tables import print_tables
+from tests.analysis.synthetic_run import Synthetic, write_run
+
+
+@pytest.fixture(scope="module")
+def summarized(tmp_path_factory):
+    folder = write_run(tmp_path_factory.mktemp("tables") / "run")
+    summarize(folder)
+    return folder
+
+
+def printed(folder, width: int = 120) -> str:
+    if not (folder / "summary.json").exists():
+        summarize(folder)
+    console = Console(file=io.StringIO(), width=width)
+    print_tables(folder, console)
+    return console.file.getvalue()
+
+
+def test_the_tables_say_all_that_a_run_must_say(summarized):
+    text = printed(summarized)
+    for words in (
+        "up to 8x",
+        "25 % less",
+        "19 % more",
+        "9.58x",
+        "[9.48, 9.65]",
+        "reproduced",
+        "partly",
+        "simulated",
+        "requests offered",
+        "requests completed",
+        "length of an episode",
+        "GPU energy",
+        "ROUGE-1 F1 (extractive stand-in)",
+        "words per answer",
+        "100 s above capacity",
+    ):
+        assert words in text, words
+    assert str(summarized) in text
+
+
+@pytest.mark.parametrize("width", [80, 100, 160])
+def test_no_table_is_wider_than_the_terminal(summarized, width):
+    lines = printed(summarized, width).splitlines()
+    assert max(len(line) for line in lines if line.startswith(("│", "┃"))) <= width
+
+
+def test_not_measured_is_never_zero(tmp_path):
+    text = printed(
+        write_run(tmp_path / "run", Synthetic(repeats=1, energy_source=None, quality=False))
+    )
+    energy = next(line for line in text.splitlines() if "GPU energy  " in line)
+    assert energy.count("n/a") == 2
+    assert "no meter found" in text
+
+
+def test_an_invalid_run_says_so_first(tmp_path):
+    text = printed(
+        write_run(tmp_path / "run", Synthetic(repeats=1, invalid_reasons=("lag p99 of 80 ms",)))
+    )
+    assert text.startswith("invalid run: lag p99 of 80 ms")
+
+
+@pytest.mark.parametrize(
+    ("unit", "value", "low", "high", "text"),
+    [
+        ("times", 9.58, 9.47, 9.65, "9.58x [9.47, 9.65]"),
+        ("times", 10.0, None, None, "10.0x (no interval)"),
+        ("times", 234.2, 233.0, "inf", "234x [233, inf]"),
+        ("less", 0.25, 0.2, 0.3, "25.0 % less [20.0, 30.0]"),
+        ("less", -0.02, -0.03, 0.01, "2.0 % more [-1.0, 3.0]"),
+        ("more", -0.02, -0.03, -0.01, "2.0 % less [1.0, 3.0]"),
+        ("more", None, None, None, "n/a"),
+    ],
+)
+def test_estimates_as_text(unit, value, low, high, text):
+    entry = {"unit": unit, "estimate": value, "low": low, "high": high}
+    assert rows.estimate(entry) == text
+
+
+def test_a_sweep_is_one_table(tmp_path):
+    jobs = []
+    for overload in ("1.1", "1.5"):
+        folder = write_run(tmp_path / overload, Synthetic(repeats=2, overload=float(overload)))
+        summarize(folder)
+        overrides = ["experiment=summarize_congested", f"arrivals.overload={overload}"]
+        jobs.append({"folder": str(folder), "overrides": overrides})
+    jobs.append({"folder": str(tmp_path / "died"), "overrides": ["arrivals.overload=9"]})
+    console = Console(file=io.StringIO(), width=160)
+    path = sweep.write_sweep(tmp_path, jobs, console)
+    table = list(csv.DictReader(path.open()))
+    assert [row["arrivals.overload"] for row in table] == ["1.1", "1.5", "9"]
+    claims = json.loads((tmp_path / "1.5" / "claims.json").read_text())["claims"]
+    assert float(table[1]["latency_estimate"]) == claims[0]["estimate"]
+    assert table[1]["served_verdict"] == claims[2]["verdict"]
+    assert table[2]["state"] == "no summary" and table[2]["latency_estimate"] == ""
+    text = console.file.getvalue()
+    assert "arrivals.overload" in text and "n/a" in text and str(path) in text
+
+
+def test_folders_are_told_apart_by_their_configuration(tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "160")
+    folders = [
+        write_run(tmp_path / name, Synthetic(repeats=1, overload=overload))
+        for name, overload in (("a", 1.1), ("b", 1.5))
+    ]
+    for folder in folders:
+        summarize(folder)
+    assert sweep.main([str(folder) for folder in folders]) == 0
+    text = capsys.readouterr().out
+    assert "arrivals.overload" in text and "repeats" not in text
