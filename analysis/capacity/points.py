@@ -1,0 +1,141 @@
+"""What one point of the capacity experiment measured: a closed loop, or an open one at one rate."""
+
+from dataclasses import dataclass
+
+import pandas as pd
+
+from analysis import metrics
+from analysis.metrics import Slo
+
+Window = tuple[float, float]
+"""Start and end in seconds since the episode's start; the warm-up is before it."""
+
+
+@dataclass(frozen=True)
+class ClosedPoint:
+    """N clients in a circle. L, lambda and W are measured apart, so that Little's law can fail."""
+
+    arm: str
+    clients: int
+    test_length_s: float
+    completed: int
+    throughput_rps: float
+    """lambda: requests finished inside the window / its length."""
+    outstanding: float | None
+    """L: mean of running + waiting requests as the server reports them."""
+    latency_s: float | None
+    """W: mean e2e latency of the requests finished inside the window; not what users wait."""
+    invalid_reasons: tuple[str, ...] = ()
+
+    @property
+    def littles_error(self) -> float | None:
+        """L / (lambda W) - 1."""
+        if self.outstanding is None or not self.latency_s:
+            return None
+        return self.outstanding / (self.throughput_rps * self.latency_s) - 1
+
+
+@dataclass(frozen=True)
+class OpenPoint:
+    """Poisson arrivals at one rate."""
+
+    arm: str
+    rate_rps: float
+    """The rate that the schedule was drawn for."""
+    test_length_s: float
+    offered_rps: float | None
+    """Intended requests / test length."""
+    achieved_rps: float | None
+    """Sent requests / test length."""
+    throughput_rps: float | None
+    """Requests finished inside the test / its length."""
+    goodput_rps: float | None
+    good_fraction: float | None
+    """Good / all intended requests."""
+    lost_share: float | None
+    e2e_mean_s: float | None
+    e2e_p50_s: float | None
+    e2e_p99_s: float | None
+    service_mean_s: float | None
+    """Mean from the actual send: what a client that hides its own queue would report."""
+    ttft_p99_s: float | None
+    lag_p99_s: float | None
+    output_tokens_mean: float | None
+    invalid_reasons: tuple[str, ...] = ()
+
+
+def closed_point(
+    arm: str,
+    clients: int,
+    *,
+    requests: pd.DataFrame,
+    timeline: pd.DataFrame,
+    window: Window,
+    invalid_reasons: tuple[str, ...] = (),
+) -> ClosedPoint:
+    """Measure a closed-loop episode. `requests` and `timeline` hold that episode only."""
+    start_s, end_s = window
+    finished = metrics.finished_inside(requests, start_s, end_s)
+    inside = timeline[(timeline["time_s"] >= start_s) & (timeline["time_s"] < end_s)]
+    outstanding = (inside["running"] + inside["waiting"]).dropna()
+    return ClosedPoint(
+        arm=arm,
+        clients=clients,
+        test_length_s=end_s - start_s,
+        completed=len(finished),
+        throughput_rps=len(finished) / (end_s - start_s),
+        outstanding=float(outstanding.mean()) if len(outstanding) else None,
+        latency_s=metrics.latency_mean(finished, "e2e_s"),
+        invalid_reasons=invalid_reasons,
+    )
+
+
+def open_point(
+    arm: str,
+    rate_rps: float,
+    *,
+    requests: pd.DataFrame,
+    window: Window,
+    slo: Slo,
+    invalid_reasons: tuple[str, ...] = (),
+) -> OpenPoint:
+    """Measure an open-loop episode over the requests intended inside the window."""
+    start_s, end_s = window
+    length_s = end_s - start_s
+    counted = requests[(requests["intended_s"] >= start_s) & (requests["intended_s"] < end_s)]
+    return OpenPoint(
+        arm=arm,
+        rate_rps=rate_rps,
+        test_length_s=length_s,
+        offered_rps=metrics.offered_rate(counted, length_s),
+        achieved_rps=metrics.achieved_rate(counted, length_s),
+        throughput_rps=metrics.throughput(requests, start_s, end_s),
+        goodput_rps=metrics.goodput(counted, slo, length_s),
+        good_fraction=metrics.good_fraction(counted, slo),
+        lost_share=metrics.lost_share(counted),
+        e2e_mean_s=metrics.latency_mean(counted, "e2e_s"),
+        e2e_p50_s=metrics.latency_percentile(counted, "e2e_s", 50),
+        e2e_p99_s=metrics.latency_percentile(counted, "e2e_s", 99),
+        service_mean_s=metrics.latency_mean(counted, "service_latency_s"),
+        ttft_p99_s=metrics.latency_percentile(counted, "ttft_s", 99),
+        lag_p99_s=metrics.lag_percentile(counted, 99),
+        output_tokens_mean=metrics.mean(counted, "output_tokens"),
+        invalid_reasons=invalid_reasons,
+    )
+
+
+def knee(points: list[ClosedPoint], share: float = 0.95) -> ClosedPoint:
+    """Return the point with the fewest clients whose throughput is `share` of the highest."""
+    highest_rps = max(point.throughput_rps for point in points)
+    in_order = sorted(points, key=lambda point: point.clients)
+    return next(point for point in in_order if point.throughput_rps >= share * highest_rps)
+
+
+def highest_good_rate(points: list[OpenPoint], good_fraction: float) -> float | None:
+    """Return the highest rate up to which every rate tried keeps the good fraction; None: none."""
+    best = None
+    for point in sorted(points, key=lambda point: point.rate_rps):
+        if point.good_fraction is None or point.good_fraction < good_fraction:
+            break
+        best = point.rate_rps
+    return best

@@ -1,0 +1,160 @@
+"""What a finished capacity experiment shows: tables, figures and study.json, from its folder."""
+
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from analysis.capacity.points import ClosedPoint
+from analysis.capacity.result import NOT_WAITS, gain, invalid, littles_verdict, result
+from analysis.capacity.study import Study, load_study
+from analysis.summarize import jsonable
+from bellman.records import write_json
+
+NOT_MEASURED = "n/a"
+
+
+def study(folder: Path, console: Console, *, draw: bool) -> None:
+    """Print the tables of a capacity run; with `draw`, first write study.json and the figures."""
+    found = load_study(folder)
+    if draw:
+        write_json(jsonable(result(found)), folder / "study.json")
+        draw_figures(found, folder / "figures")
+    console.print(closed_table(found))
+    console.print(little_line(found))
+    console.print(NOT_WAITS)
+    console.print(open_table(found))
+    console.print(offered_table(found))
+    for line in invalid(found):
+        console.print(f"INVALID {line}", style="bold red", markup=False)
+    for line in conclusion(found):
+        console.print(line, style="bold", markup=False)
+    console.print(f"records, figures and study.json: {folder}", markup=False, soft_wrap=True)
+
+
+def draw_figures(found: Study, target: Path) -> None:
+    """Draw the three figures."""
+    # Imported here: a run that is only shown again does not wait for the drawing library.
+    from analysis.figures import (  # noqa: PLC0415
+        capacity_closed_loop,
+        capacity_offered,
+        capacity_slo,
+        style,
+    )
+
+    target.mkdir(exist_ok=True)
+    style.use_style()
+    for module in (capacity_closed_loop, capacity_slo, capacity_offered):
+        style.save(module.draw(found), target, module.__name__.rsplit(".", 1)[1])
+
+
+def closed_table(found: Study) -> Table:
+    """Build the table of the closed loop."""
+    table = Table(title=f"closed loop ({found.run.source})", title_justify="left")
+    for name in ("arm", "clients", "throughput/s", "L", "W s", "L/(lambda W) - 1", "test s"):
+        table.add_column(name, justify="left" if name == "arm" else "right")
+    for arm in found.run.arms:
+        points = found.closed_of(arm)
+        for point in points:
+            table.add_row(*_closed_row(point), end_section=point is points[-1])
+    return table
+
+
+def _closed_row(point: ClosedPoint) -> list[str]:
+    error = point.littles_error
+    return [
+        point.arm,
+        str(point.clients),
+        f"{point.throughput_rps:.2f}",
+        _number(point.outstanding, ".1f"),
+        _number(point.latency_s, ".2f"),
+        NOT_MEASURED if error is None else f"{error:+.2%}",
+        f"{point.test_length_s:.0f}",
+    ]
+
+
+def little_line(found: Study) -> str:
+    """Say whether Little's law holds."""
+    verdict = littles_verdict(found)
+    if verdict["holds"] is None:
+        return "Little's law: n/a (the server does not report its outstanding requests)"
+    word = "holds" if verdict["holds"] else "DOES NOT HOLD: do not trust these points"
+    return (
+        f"Little's law {word}: L, lambda and W, each measured apart, agree within "
+        f"{verdict['largest_error']:.2%} (limit {verdict['limit']:.0%})"
+    )
+
+
+def open_table(found: Study) -> Table:
+    """Build the table of the open loop: what users wait, and how many of them are served well."""
+    slo = ", ".join(
+        f"{name.removesuffix('_s')} {limit:g} s"
+        for name, limit in vars(found.slo).items()
+        if limit is not None
+    )
+    length_s = found.open[0].test_length_s if found.open else 0.0
+    table = Table(
+        title=f"open loop, {length_s:g} s a point; good: {slo} ({found.run.source})",
+        title_justify="left",
+    )
+    names = ["arm", "offer/s", "/cap.", "thru/s", "good/s", "good", "mean s", "p99 s", "tokens"]
+    for name in names:
+        table.add_column(name, justify="left" if name == "arm" else "right")
+    for arm in found.run.arms:
+        points = found.open_of(arm)
+        for point in points:
+            table.add_row(
+                point.arm,
+                _number(point.offered_rps, ".2f"),
+                f"{point.rate_rps / found.capacity_rps:.2f}",
+                _number(point.throughput_rps, ".2f"),
+                _number(point.goodput_rps, ".2f"),
+                NOT_MEASURED if point.good_fraction is None else f"{point.good_fraction:.1%}",
+                _number(point.e2e_mean_s, ".1f"),
+                _number(point.e2e_p99_s, ".1f"),
+                _number(point.output_tokens_mean, ".0f"),
+                end_section=point is points[-1],
+            )
+    return table
+
+
+def offered_table(found: Study) -> Table:
+    """Build the table that says whether the load was what it was meant to be."""
+    table = Table(title=f"was it sent as offered? ({found.run.source})", title_justify="left")
+    for name in ("arm", "offered/s", "achieved/s", "e2e s", "service s", "lag p99 ms", "load"):
+        table.add_column(name, justify="left" if name in ("arm", "load") else "right")
+    for arm in found.run.arms:
+        points = found.open_of(arm)
+        for point in points:
+            table.add_row(
+                point.arm,
+                _number(point.offered_rps, ".2f"),
+                _number(point.achieved_rps, ".2f"),
+                _number(point.e2e_mean_s, ".2f"),
+                _number(point.service_mean_s, ".2f"),
+                NOT_MEASURED if point.lag_p99_s is None else f"{1e3 * point.lag_p99_s:.2f}",
+                "INVALID" if point.invalid_reasons else "valid",
+                end_section=point is points[-1],
+            )
+    return table
+
+
+def conclusion(found: Study) -> list[str]:
+    """Say the capacity, the highest rates under the SLO, and what control adds."""
+    source, target = found.run.source, f"{found.good_fraction:.0%} good"
+    lines = [
+        f"capacity without control: {found.capacity_rps:.2f} requests/s ({source}); for other "
+        f"experiments: arrivals.capacity_rps={found.capacity_rps:.2f}"
+    ]
+    for arm in found.run.arms:
+        rate = found.highest_good_rate(arm)
+        what = NOT_MEASURED + ", no rate tried keeps it" if rate is None else f"{rate:.2f}/s"
+        lines.append(f"highest rate with {target}, {arm}: {what} ({source})")
+    for arm, more in gain(found).items():
+        if more is not None:
+            lines.append(f"{arm} carries {more:+.0%} load under the same SLO ({source})")
+    return lines
+
+
+def _number(value: float | None, form: str) -> str:
+    return NOT_MEASURED if value is None else format(value, form)

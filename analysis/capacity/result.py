@@ -1,0 +1,80 @@
+"""The study's answer as values, for study.json and for a script that reads it."""
+
+from dataclasses import asdict
+from typing import Any
+
+from analysis.capacity.study import Study
+
+LITTLE_LIMIT = {"simulated": 0.02, "measured": 0.05}
+"""How far L and lambda W may be apart."""
+NOT_WAITS = (
+    "Closed-loop latencies are not what users wait: the number of clients fixes them "
+    "(latency = clients / throughput), and users who could not be sent are missing."
+)
+
+
+def result(study: Study) -> dict[str, Any]:
+    """Return everything that the study found; shares and fractions in [0, 1], null: not found."""
+    arms: dict[str, Any] = {}
+    for arm in study.run.arms:
+        best = study.knee(arm)
+        arms[arm] = {
+            "knee_clients": best.clients if best else None,
+            "highest_throughput_rps": max(
+                (point.throughput_rps for point in study.closed_of(arm)), default=None
+            ),
+            "highest_good_rate_rps": study.highest_good_rate(arm),
+            "closed": [
+                asdict(point) | {"littles_error": point.littles_error}
+                for point in study.closed_of(arm)
+            ],
+            "open": [asdict(point) for point in study.open_of(arm)],
+        }
+    return {
+        "source": study.run.source,
+        "capacity_rps": study.capacity_rps,
+        "slo": asdict(study.slo),
+        "good_fraction": study.good_fraction,
+        "littles_law": littles_verdict(study),
+        "note": NOT_WAITS,
+        "gain": gain(study),
+        "invalid_points": invalid(study),
+        "arms": arms,
+    }
+
+
+def gain(study: Study) -> dict[str, float | None]:
+    """Return for each treatment how much more load the SLO carries than without control, - 1."""
+    base = study.highest_good_rate(study.run.baseline)
+    gains: dict[str, float | None] = {}
+    for arm in study.run.treatments:
+        rate = study.highest_good_rate(arm)
+        gains[arm] = rate / base - 1 if rate and base else None
+    return gains
+
+
+def littles_verdict(study: Study) -> dict[str, Any]:
+    """Return the largest |L / (lambda W) - 1| and whether it is inside the limit."""
+    errors = [abs(p.littles_error) for p in study.closed if p.littles_error is not None]
+    limit = LITTLE_LIMIT.get(study.run.source, max(LITTLE_LIMIT.values()))
+    worst = max(errors, default=None)
+    return {
+        "largest_error": worst,
+        "limit": limit,
+        "holds": None if worst is None else worst <= limit,
+    }
+
+
+def invalid(study: Study) -> list[str]:
+    """Return the points whose load was not what it should be, with the reasons."""
+    lines = [
+        f"{p.arm}, {p.clients} clients: {'; '.join(p.invalid_reasons)}"
+        for p in study.closed
+        if p.invalid_reasons
+    ]
+    lines += [
+        f"{p.arm}, {p.rate_rps:.2f}/s: {'; '.join(p.invalid_reasons)}"
+        for p in study.open
+        if p.invalid_reasons
+    ]
+    return lines

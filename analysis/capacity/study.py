@@ -1,0 +1,86 @@
+"""The capacity experiment's results, computed from its run folder's records alone."""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from analysis.capacity.points import (
+    ClosedPoint,
+    OpenPoint,
+    closed_point,
+    highest_good_rate,
+    knee,
+    open_point,
+)
+from analysis.frames import CONGESTED, Run, load_run
+from analysis.metrics import Slo
+from bellman.build import build_class
+from bellman.errors import RunError
+
+
+@dataclass(frozen=True)
+class Study:
+    """All points of a run, in the order they were measured."""
+
+    run: Run
+    """For captions: the records as one repeat."""
+    closed: list[ClosedPoint]
+    open: list[OpenPoint]
+    slo: Slo
+    good_fraction: float
+    capacity_rps: float
+
+    def closed_of(self, arm: str) -> list[ClosedPoint]:
+        """Return an arm's closed-loop points by rising number of clients."""
+        found = [point for point in self.closed if point.arm == arm]
+        return sorted(found, key=lambda point: point.clients)
+
+    def open_of(self, arm: str) -> list[OpenPoint]:
+        """Return an arm's open-loop points by rising rate."""
+        found = [point for point in self.open if point.arm == arm]
+        return sorted(found, key=lambda point: point.rate_rps)
+
+    def highest_good_rate(self, arm: str) -> float | None:
+        """Return the highest rate of an arm that keeps the good fraction; None: none does."""
+        return highest_good_rate(self.open_of(arm), self.good_fraction)
+
+    def knee(self, arm: str) -> ClosedPoint | None:
+        """Return where an arm's throughput stops growing."""
+        points = self.closed_of(arm)
+        return knee(points) if points else None
+
+
+def load_study(folder: Path) -> Study:
+    """Load a run folder of experiment=capacity; raises `RunError` for any other."""
+    run = load_run(folder)
+    told = run.config.get("study")
+    if not isinstance(told, dict) or not any("step" in episode for episode in run.episodes):
+        raise RunError(f"{folder}: not a run of experiment=capacity")
+    slo = build_class(Slo, run.config.get("slo") or {}, "slo")
+    closed: list[ClosedPoint] = []
+    opened: list[OpenPoint] = []
+    for episode in run.episodes:
+        part = {
+            "requests": run.requests[run.requests["repeat"] == episode["repeat"]],
+            "window": _window(episode),
+            "invalid_reasons": tuple(episode["invalid_reasons"]),
+        }
+        if episode["step"] == "closed":
+            ticks = run.timeline[run.timeline["repeat"] == episode["repeat"]]
+            point = closed_point(episode["arm"], episode["clients"], timeline=ticks, **part)
+            closed.append(point)
+        else:
+            opened.append(open_point(episode["arm"], episode["rate_rps"], slo=slo, **part))
+    return Study(
+        run=replace(run, requests=run.requests.assign(repeat=0)),
+        closed=closed,
+        open=opened,
+        slo=slo,
+        good_fraction=float(told["good_fraction"]),
+        capacity_rps=float(run.capacity["capacity_rps"]),
+    )
+
+
+def _window(episode: dict[str, Any]) -> tuple[float, float]:
+    phase = next(phase for phase in episode["phases"] if phase["name"] == CONGESTED)
+    return float(phase["start_s"]), float(phase["end_s"])

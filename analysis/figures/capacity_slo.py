@@ -1,0 +1,49 @@
+"""Capacity, step b: good fraction and goodput against the offered rate, and the highest rate."""
+
+import matplotlib.pyplot as plt
+from matplotlib.figure import Figure
+
+from analysis.capacity.study import Study
+from analysis.figures import style
+
+
+def draw(study: Study) -> Figure:
+    """Draw the good fraction (above) and the goodput (below) of the open loop."""
+    figure, (above, below) = plt.subplots(2, 1, sharex=True, figsize=(style.WIDTH_IN, 3.6))
+    colours = style.palette(study.run)
+    for arm in study.run.arms:
+        points = study.open_of(arm)
+        rates = [point.rate_rps for point in points]
+        look = {
+            "color": colours[arm],
+            "linestyle": style.line_style(study.run, arm),
+            "marker": style.marker(study.run, arm),
+            "markersize": 3,
+            "label": arm,
+        }
+        above.plot(rates, [point.good_fraction for point in points], **look)
+        below.plot(rates, [point.goodput_rps for point in points], **look)
+        best = study.highest_good_rate(arm)
+        if best is not None:
+            for axes in (above, below):
+                axes.axvline(best, color=colours[arm], linewidth=0.6, linestyle=":")
+    above.axhline(study.good_fraction, color="0.5", linewidth=0.6)
+    above.set(ylabel="good fraction", ylim=(-0.02, 1.04))
+    below.set(xlabel="offered rate (requests/s)", ylabel="goodput (requests/s)", ylim=(0, None))
+    for axes in (above, below):
+        axes.axvline(study.capacity_rps, color="0.75", linewidth=1.5, zorder=0)
+        axes.grid(visible=True, alpha=0.5)
+    style.legend(study.run, figure, above)
+    limits = ", ".join(
+        f"{name.removesuffix('_s')} {limit:g} s"
+        for name, limit in vars(study.slo).items()
+        if limit is not None
+    )
+    length_s = study.open[0].test_length_s if study.open else 0.0
+    style.caption(
+        study.run,
+        figure,
+        f"Poisson arrivals for {length_s:g} s a point. Good: {limits}. Dotted: highest rate that "
+        f"keeps {study.good_fraction:.0%} good; grey: capacity without control.",
+    )
+    return figure

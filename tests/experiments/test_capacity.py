@@ -1,0 +1,101 @@
+"""experiment=capacity, whole and small, in virtual time."""
+
+import json
+from pathlib import Path
+
+import pytest
+from hydra import compose, initialize_config_dir
+from rich.console import Console
+
+from analysis.capacity.__main__ import main as present_again
+from bellman.errors import ConfigError
+from experiments.execute import execute
+
+CONF = Path(__file__).parents[2] / "conf"
+SMALL = (
+    "experiment=capacity",
+    "corpus.limit_documents=12",
+    "study.clients_limit=4",
+    "study.closed_warmup_s=10",
+    "study.closed_test_s=240",
+    "study.loads=[0.5,1.0]",
+    "study.open_warmup_s=10",
+    "study.open_test_s=40",
+    "study.resolution=0.1",
+    "study.load_limit=1.6",
+)
+
+
+def run(*overrides):
+    with initialize_config_dir(str(CONF), version_base="1.3"):
+        return execute(compose("config", overrides=list(overrides)), Console(quiet=True))
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return run(*SMALL, f"outputs={tmp_path_factory.mktemp('outputs')}")
+
+
+def test_the_study_has_every_step_with_both_arms(folder):
+    study = json.loads((folder / "study.json").read_text())
+    assert study["source"] == "simulated"
+    assert set(study["arms"]) == {"none", "bellman"}
+    for arm in study["arms"].values():
+        clients = [point["clients"] for point in arm["closed"]]
+        assert clients == [1, 2, 4]
+        rates = [point["rate_rps"] / study["capacity_rps"] for point in arm["open"]]
+        assert rates == pytest.approx([0.5, 1.0, 1.25, 1.5625])
+    assert study["invalid_points"] == []
+    capacity = json.loads((folder / "capacity.json").read_text())
+    assert capacity["capacity_rps"] == study["capacity_rps"]
+    assert capacity["concurrency"] == 4
+
+
+def test_littles_law_holds_within_two_percent(folder):
+    study = json.loads((folder / "study.json").read_text())
+    assert study["littles_law"]["holds"] is True
+    for arm in study["arms"].values():
+        for point in arm["closed"]:
+            assert point["outstanding"] == pytest.approx(point["clients"], rel=0.05)
+            assert abs(point["littles_error"]) <= 0.02
+
+
+def test_below_saturation_everybody_is_served_well_by_both_arms_alike(folder):
+    arms = json.loads((folder / "study.json").read_text())["arms"]
+    assert arms["none"]["open"] == [point | {"arm": "none"} for point in arms["bellman"]["open"]]
+    assert all(point["good_fraction"] == 1.0 for point in arms["none"]["open"])
+
+
+def test_tables_and_figures_come_from_the_records_alone(folder, capsys):
+    names = {
+        f"capacity_{name}.{end}"
+        for name in ("closed_loop", "slo", "offered")
+        for end in ("pdf", "png")
+    }
+    before = json.loads((folder / "study.json").read_text())
+    for path in (folder / "figures").iterdir():
+        path.unlink()
+    (folder / "study.json").unlink()
+    assert present_again([str(folder)]) == 0
+    assert {path.name for path in (folder / "figures").iterdir()} == names
+    assert json.loads((folder / "study.json").read_text()) == before
+    shown = capsys.readouterr().out
+    assert "not what users wait" in shown
+    assert "(simulated)" in shown
+
+
+@pytest.mark.parametrize(
+    ("override", "key"),
+    [
+        ("study.loads=[]", "study.loads"),
+        ("study.loads=[0.5,-1]", "study.loads"),
+        ("study.good_fraction=1.5", "study.good_fraction"),
+        ("study.load_limit=0.5", "study.load_limit"),
+        ("study.closed_test_s=0", "study.closed_test_s"),
+        ("slo.e2e_s=0", "slo.e2e_s"),
+    ],
+)
+def test_a_wrong_value_stops_before_anything_runs(override, key, tmp_path):
+    with pytest.raises(ConfigError, match=f"^{key}="):
+        run("experiment=capacity", override, f"outputs={tmp_path}")
+    assert not list(tmp_path.iterdir())
