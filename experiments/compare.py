@@ -10,6 +10,8 @@ from pathlib import Path
 import pyarrow as pa
 from rich.console import Console
 
+from bellman.app.budget import BudgetRules
+from bellman.app.obedience import asked_words
 from bellman.app.prompts import PromptBook
 from bellman.app.summarization import SummarizationApp
 from bellman.app.texts import TextStore
@@ -18,7 +20,7 @@ from bellman.energy.base import EnergyMeter
 from bellman.engines.base import Engine, EngineSession
 from bellman.engines.runtime import RunCoroutine, running
 from bellman.episode import Arm, EpisodePlan, EpisodeResult, run_episode
-from bellman.errors import RunError
+from bellman.errors import ConfigError, RunError
 from bellman.load.saturation import CapacityMeasurement, measure_capacity
 from bellman.load.schedule import Schedule, ScheduledRequest, draw_documents
 from bellman.quality.score import score_folder
@@ -130,6 +132,9 @@ def app_maker(settings: Settings, corpus: Corpus, engine: Engine, texts: TextSto
         rules.words_per_token,
     )
 
+    for arm in settings.arms:
+        check_asked_words(rules, arm, engine)
+
     def make_app(session: EngineSession, arm: Arm) -> SummarizationApp:
         return SummarizationApp(
             session,
@@ -137,11 +142,27 @@ def app_maker(settings: Settings, corpus: Corpus, engine: Engine, texts: TextSto
             rules,
             prompts,
             texts,
-            asked_words=lambda budget_words: budget_words,
+            asked_words=lambda budget_words: asked_words(
+                budget_words, calibrated=arm.calibrated, obedience=engine.obedience
+            ),
             request_timeout_s=settings.run.request_timeout_s,
         )
 
     return make_app
+
+
+def check_asked_words(rules: BudgetRules, arm: Arm, engine: Engine) -> None:
+    """Refuse, before anything runs, budgets that the engine's response bank has no answers for."""
+    for budget_words in rules.ladder_words:
+        asked = asked_words(budget_words, calibrated=arm.calibrated, obedience=engine.obedience)
+        if engine.source == "simulated" and engine.obedience and asked not in engine.obedience:
+            raise ConfigError(
+                "application.default_words",
+                rules.default_words,
+                f"its budget of {asked} words is not in the response bank, which has "
+                f"{', '.join(map(str, engine.obedience))}; choose default_words and ladder_ratio "
+                "by those, or engine/bank=extractive",
+            )
 
 
 def meter(settings: Settings, session: EngineSession) -> EnergyMeter:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from bellman.admission.base import Admission
+from bellman.app.obedience import Obedience
 from bellman.controllers.base import Controller
 from bellman.energy.base import EnergyMeter
 from bellman.engines.source import Source
@@ -105,6 +106,10 @@ class Engine(Protocol):
     @property
     def response_source(self) -> str:
         """Where answers come from: `extractive stand-in`, `recorded from <model>`, a model."""
+
+    @property
+    def obedience(self) -> Obedience | None:
+        """Mean words written by words asked for, where the engine has a recorded bank."""
 
     @property
     def loop_factory(self) -> Callable[[], asyncio.AbstractEventLoop] | None:

@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import Protocol
 
+from bellman.app.obedience import Obedience
+
 
 @dataclass(frozen=True, slots=True)
 class Response:
@@ -21,6 +23,10 @@ class ResponseBank(Protocol):
     @property
     def kind(self) -> str:
         """Shown wherever its ROUGE is: `extractive stand-in`, or `recorded from <model>`."""
+
+    @property
+    def obedience(self) -> Obedience | None:
+        """Mean words by asked words; None where any ask can be answered."""
 
     def lookup(self, document_id: str, asked_words: int) -> Response:
         """Return the answer; raises `RunError` naming what the bank has when it has none."""

@@ -57,6 +57,7 @@ class LeadingSentences:
     """An `ExtractiveBank` over one corpus; each answer is made at its first lookup."""
 
     kind = "extractive stand-in"
+    obedience = None
 
     def __init__(self, config: ExtractiveBank, corpus: Corpus) -> None:
         self._config = config

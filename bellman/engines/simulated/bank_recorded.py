@@ -6,8 +6,10 @@ a JSON object that says how they were made.
 
 import json
 from dataclasses import dataclass
+from functools import cached_property
 from importlib.resources import files
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import pyarrow as pa
@@ -91,6 +93,14 @@ class RecordedResponses:
     def kind(self) -> str:
         """`recorded from <model>`."""
         return f"recorded from {self.metadata['model']}"
+
+    @cached_property
+    def obedience(self) -> dict[int, float]:
+        """Mean words over the documents, by asked words."""
+        written: dict[int, list[int]] = {}
+        for (_, asked_words), response in self._responses.items():
+            written.setdefault(asked_words, []).append(response.words)
+        return {asked: fmean(words) for asked, words in sorted(written.items())}
 
     def check(self, corpus: Corpus) -> None:
         """Raise `RunError` unless the bank has every document of the corpus, unchanged."""

@@ -8,6 +8,7 @@ from typing import Any, Self
 
 import async_solipsism
 
+from bellman.app.obedience import Obedience
 from bellman.corpus.base import Corpus
 from bellman.engines.base import Control
 from bellman.engines.simulated.bank import ResponseBank
@@ -86,6 +87,11 @@ class RunningSimulatedEngine:
     def response_source(self) -> str:
         """What the bank is."""
         return self._bank.kind
+
+    @property
+    def obedience(self) -> Obedience | None:
+        """The bank's curve."""
+        return self._bank.obedience
 
     @property
     def loop_factory(self) -> Callable[[], asyncio.AbstractEventLoop]:
