@@ -10,6 +10,7 @@ import argparse
 import asyncio
 import importlib
 import json
+import re
 import socket
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field, replace
@@ -39,6 +40,8 @@ class Behaviour:
     gap_s: float = 0.0
     """Seconds between two chunks."""
     chunks: list[str] = field(default_factory=lambda: ["One", " two", " three", "."])
+    obeys: bool = False
+    """Write as many words as the prompt's "at most N words" asks for, instead of `chunks`."""
     tokens_per_chunk: int = 1
     places: int = 1000
     """Requests served at once; further ones wait."""
@@ -160,6 +163,9 @@ class Mock:
     async def _texts(self, behaviour: Behaviour, body: dict[str, Any]) -> AsyncIterator[str]:
         """Yield the answer's pieces at their times, holding one of the server's places."""
         texts = behaviour.chunks
+        asked = re.findall(r"at most (\d+) words", json.dumps(body.get("messages")))
+        if behaviour.obeys and asked:
+            texts = [" word"] * int(asked[-1])
         if "min_tokens" in body and not behaviour.ignores_forced_length:
             texts = [" word"] * (int(body["min_tokens"]) // behaviour.tokens_per_chunk)
         WAITING.inc()

@@ -93,6 +93,11 @@ class AttachedEngine:
         return str(self._facts.get("model") or self.config.model or "the server's model")
 
     @property
+    def obedience(self) -> None:
+        """No bank of this server's answers is recorded."""
+        return None
+
+    @property
     def loop_factory(self) -> Callable[[], asyncio.AbstractEventLoop] | None:
         """Real time: the normal loop."""
         return None

@@ -14,9 +14,9 @@ from bellman.build import build
 from bellman.controllers.bellman import QueueLaw
 from bellman.controllers.none import NoControl
 from bellman.corpus.base import Corpus
-from bellman.engines.base import Control, RequestFailed
+from bellman.engines.base import Control, Engine, RequestFailed
 from bellman.engines.openai.child import child_server
-from bellman.engines.openai.engine import AttachedEngine, OpenAIEngine
+from bellman.engines.openai.engine import OpenAIEngine
 from bellman.errors import ConfigError, RunError
 from tests.servers import MIDDLEWARE, MOCK, Mock, a_request, ignore
 
@@ -24,7 +24,7 @@ NONE = Control(NoControl(), AcceptAll(), 0.02)
 CONF = Path(__file__).parents[3] / "conf" / "engine" / "openai.yaml"
 
 
-def attach(**values: Any) -> AttachedEngine:
+def attach(**values: Any) -> Engine:
     return OpenAIEngine(**values).create(Corpus("none", (), "none"))
 
 
