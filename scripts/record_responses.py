@@ -1,0 +1,224 @@
+"""Record a response bank: a real model's answer for every document and a ladder of asked words.
+
+    python scripts/record_responses.py --base-url http://127.0.0.1:8000/v1 \\
+        --model-folder models/smollm2-135m-instruct \\
+        --output bellman/data/bank_smollm2_135m_aclsum.parquet
+
+Any OpenAI-compatible server will do. Each answer is appended to a journal as it comes, so the same
+command carries on after an interruption; the parquet file is written at the end. Documents go out
+one after the other with all their lengths, so that a prefix cache reads each only once.
+"""
+
+import argparse
+import asyncio
+import json
+import sys
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from omegaconf import OmegaConf
+from rich.console import Console
+from rich.progress import Progress
+
+from bellman.app.prompt import TEMPLATE, summary_prompt
+from bellman.app.words import count_words
+from bellman.build import build
+from bellman.corpus.base import Corpus
+from bellman.engines.base import Completion, Request, RequestFailed
+from bellman.engines.openai.session import ChatServer, OpenAISession, open_pool
+from bellman.engines.simulated.bank_recorded import RECORDED_RESPONSES, write_recorded
+from bellman.errors import RunError
+from bellman.records import JsonLinesWriter, read_json_lines, write_json
+
+LADDER = [round(300 / 2 ** (k / 2)) for k in range(9)]
+"""300, 212, 150, 106, 75, 53, 38, 27, 19: the application's budgets and below."""
+TOKENS_PER_WORD = 3
+MARGIN_TOKENS = 64
+"""`max_tokens` = 3 tokens a word + 64: far above a model that obeys, short of endless loops."""
+TIMEOUT_S = 3600.0
+PROVENANCE = "bellman_provenance.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One row of the bank."""
+
+    document_id: str
+    asked_words: int
+    text: str
+    words: int
+    output_tokens: int
+    prompt_tokens: int
+    finish_reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """One answer to record."""
+
+    document_id: str
+    document_text: str
+    asked_words: int
+
+
+def load_corpus(name: str, overrides: list[str]) -> Corpus:
+    """Load a corpus by its configuration in conf/corpus."""
+    file = Path(__file__).parents[1] / "conf" / "corpus" / f"{name}.yaml"
+    if not file.is_file():
+        raise RunError(f"--corpus {name}: no such file in conf/corpus")
+    node = OmegaConf.merge(OmegaConf.load(file), OmegaConf.from_dotlist(overrides))
+    corpus: Corpus = build(node, "corpus").load()  # type: ignore[arg-type]
+    return corpus
+
+
+def journal_of(output: Path, metadata: dict[str, Any]) -> Path:
+    """Return the journal of this bank; refuse one that was begun under other conditions."""
+    journal = Path("outputs") / "banks" / f"{output.stem}.jsonl"
+    conditions = journal.with_suffix(".json")
+    journal.parent.mkdir(parents=True, exist_ok=True)
+    if not conditions.exists():
+        write_json(metadata, conditions)
+    elif (begun := json.loads(conditions.read_text())) != metadata:
+        other = [key for key in metadata if begun.get(key) != metadata[key]]
+        raise RunError(f"{journal} was recorded with another {', '.join(other)}: move it away")
+    return journal
+
+
+def request_of(index: int, question: Question) -> Request:
+    """Return the request as the application would send it, with a generous token limit."""
+    return Request(
+        request_id=index,
+        document_id=question.document_id,
+        prompt=summary_prompt(question.document_text, question.asked_words),
+        asked_words=question.asked_words,
+        max_tokens=TOKENS_PER_WORD * question.asked_words + MARGIN_TOKENS,
+    )
+
+
+def answer_of(question: Question, completion: Completion) -> Answer:
+    """Return the row; raises `RunError` where the server reports no usage."""
+    if completion.prompt_tokens is None or completion.output_tokens is None:
+        raise RunError("the server reports no token counts (stream_options.include_usage)")
+    text = (completion.text or "").strip()
+    return Answer(
+        document_id=question.document_id,
+        asked_words=question.asked_words,
+        text=text,
+        words=count_words(text),
+        output_tokens=completion.output_tokens,
+        prompt_tokens=completion.prompt_tokens,
+        finish_reason=completion.finish_reason or "stop",
+    )
+
+
+async def record(
+    server: ChatServer, questions: list[Question], writer: JsonLinesWriter, concurrency: int
+) -> None:
+    """Ask every question, `concurrency` at a time and in order, and append the answers."""
+    waiting = iter(enumerate(questions))
+    with Progress(console=Console(stderr=True)) as progress:
+        bar = progress.add_task("recording", total=len(questions))
+        async with open_pool(None) as pool, asyncio.TaskGroup() as workers:
+            session = OpenAISession(pool, server)
+
+            async def work() -> None:
+                for index, question in waiting:
+                    completion = await session.generate(request_of(index, question), lambda _: None)
+                    writer.write(answer_of(question, completion))
+                    progress.advance(bar)
+
+            for _ in range(concurrency):
+                workers.create_task(work())
+
+
+async def model_name(root_url: str) -> str:
+    """Ask the server for its first model."""
+    async with open_pool(None) as pool, pool.get(f"{root_url}/v1/models") as response:
+        return str((await response.json())["data"][0]["id"])
+
+
+def identity(arguments: argparse.Namespace, served: str) -> dict[str, str]:
+    """Return model and revision: those of the prepared folder where one is named."""
+    if arguments.model_folder is None:
+        return {"model": served, "revision": arguments.revision or "unknown"}
+    provenance = json.loads((arguments.model_folder / PROVENANCE).read_text())
+    return {"model": provenance["model"], "revision": provenance["revision"]}
+
+
+async def run(arguments: argparse.Namespace) -> str:
+    """Record what is missing and write the bank; return what was done."""
+    corpus = load_corpus(arguments.corpus, arguments.set)
+    root_url = arguments.base_url.rstrip("/").removesuffix("/v1")
+    served = await model_name(root_url)
+    decoding = json.loads(arguments.sampling)
+    metadata = {
+        **identity(arguments, served),
+        "prompt_template": TEMPLATE,
+        "decoding": {
+            **decoding,
+            "max_tokens": f"{TOKENS_PER_WORD} x asked words + {MARGIN_TOKENS}",
+        },
+        "corpus": corpus.name,
+        "corpus_digest": corpus.digest,
+    }
+    journal = journal_of(arguments.output, metadata)
+    known = read_json_lines(journal, RECORDED_RESPONSES) if journal.exists() else None
+    done = set() if known is None else {answer_key(row) for row in known.to_pylist()}
+    questions = [
+        Question(document.document_id, document.text, asked_words)
+        for document in corpus.documents
+        for asked_words in arguments.asked_words
+        if (document.document_id, asked_words) not in done
+    ]
+    server = ChatServer(root_url, served, TIMEOUT_S, decoding)
+    with JsonLinesWriter(journal) as writer:
+        await record(server, questions, writer, arguments.concurrency)
+    table = in_order(read_json_lines(journal, RECORDED_RESPONSES), corpus, arguments.asked_words)
+    recorded_utc = datetime.now(UTC).isoformat(timespec="seconds")
+    write_recorded(table, {**metadata, "recorded_utc": recorded_utc}, arguments.output)
+    return f"{arguments.output}: {table.num_rows} answers, {len(questions)} of them new"
+
+
+def answer_key(row: dict[str, Any]) -> tuple[str, int]:
+    """Return what an answer is looked up by."""
+    return row["document_id"], row["asked_words"]
+
+
+def in_order(table: pa.Table, corpus: Corpus, asked_words: list[int]) -> pa.Table:
+    """Sort the answers by document, in the corpus's order, and asked words."""
+    rows = {answer_key(row): row for row in table.to_pylist()}
+    keys = [(d.document_id, asked) for d in corpus.documents for asked in asked_words]
+    return pa.Table.from_pylist([rows[key] for key in keys], schema=RECORDED_RESPONSES)
+
+
+def main() -> int:
+    """Record the bank that the command line describes."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--base-url", required=True, help="of the server, with or without /v1")
+    parser.add_argument("--output", type=Path, required=True, help="parquet file to write")
+    parser.add_argument("--corpus", default="aclsum", help="a file of conf/corpus")
+    parser.add_argument("--set", nargs="*", default=[], help="corpus options, e.g. path=my.jsonl")
+    parser.add_argument("--asked-words", type=int, nargs="+", default=LADDER)
+    parser.add_argument("--sampling", default='{"temperature": 0.0}', help="JSON; %(default)s")
+    parser.add_argument("--model-folder", type=Path, help="prepared folder that the server loaded")
+    parser.add_argument("--revision", help="of the model, where it has no prepared folder")
+    parser.add_argument("--concurrency", type=int, default=32)
+    try:
+        print(asyncio.run(run(parser.parse_args())))
+    except (RunError, RequestFailed, OSError, ValueError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    except BaseExceptionGroup as group:
+        print(f"error: {group.exceptions[0]}; run again to carry on", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("interrupted; run again to carry on", file=sys.stderr)
+        return 130
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
