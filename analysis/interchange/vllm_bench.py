@@ -1,0 +1,143 @@
+"""The result file of `vllm bench serve --save-result --save-detailed` (vLLM 0.32), in seconds.
+
+vLLM counts latency from the actual send; what a request waited at `--max-concurrency` before it is
+in `queue_times`. The warm-up is not part of the file.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from analysis import metrics
+from analysis.interchange.records import TOO_MANY_REQUESTS, Row, row
+from bellman.errors import RunError
+from bellman.records import WARMUP, Status
+
+DETAILED = ("start_times", "ttfts", "input_lens", "output_lens", "errors")
+
+
+def to_result(requests: list[Row], answers: dict[str, str], label: str) -> dict[str, Any]:
+    """Return the counted requests of one episode as vLLM writes them.
+
+    Requests that were never sent are failures with their reason. Gaps between tokens are not
+    recorded one by one, so `itls` is empty.
+    """
+    counted = [request for request in requests if request["phase"] != WARMUP]
+    done = [request for request in counted if request["status"] == "ok"]
+    ended_s = [r["ended_s"] for r in counted if r["ended_s"] is not None]
+    starts_s = [_sent_s(request) for request in counted]
+    duration_s = max(ended_s, default=0.0) - min(starts_s, default=0.0)
+    prompt_tokens = sum(request["prompt_tokens"] or 0 for request in done)
+    output_tokens = sum(request["output_tokens"] or 0 for request in done)
+    result: dict[str, Any] = {
+        "endpoint_type": "openai-chat",
+        "backend": "openai-chat",
+        "label": label,
+        "source": counted[0]["source"] if counted else None,
+        "num_prompts": len(counted),
+        "request_rate": metrics.per(len(counted), duration_s),
+        "max_concurrency": None,
+        "duration": duration_s,
+        "completed": len(done),
+        "failed": len(counted) - len(done),
+        "total_input_tokens": prompt_tokens,
+        "total_output_tokens": output_tokens,
+        "request_throughput": metrics.per(len(done), duration_s),
+        "output_throughput": metrics.per(output_tokens, duration_s),
+        "total_token_throughput": metrics.per(prompt_tokens + output_tokens, duration_s),
+        "input_lens": [request["prompt_tokens"] or 0 for request in counted],
+        "output_lens": [request["output_tokens"] or 0 for request in counted],
+        "ttfts": [_since_sent(request, "first_token_s") for request in counted],
+        "itls": [[] for _ in counted],
+        "latencies": [_since_sent(request, "last_token_s") for request in counted],
+        "start_times": starts_s,
+        "queue_times": [_sent_s(request) - request["intended_s"] for request in counted],
+        "generated_texts": [answers.get(request["text_id"] or "", "") for request in counted],
+        "errors": [
+            "" if request["status"] == "ok" else f"{request['status']}: {request['reason']}"
+            for request in counted
+        ],
+    }
+    for name, column in (("ttft", "first_token_s"), ("e2el", "last_token_s")):
+        result |= _statistics(name, [_since_sent(request, column) for request in done])
+    tpots = [
+        (request["last_token_s"] - request["first_token_s"]) / (request["output_tokens"] - 1)
+        for request in done
+        if request["output_tokens"] is not None and request["output_tokens"] > 1
+    ]
+    return result | _statistics("tpot", tpots)
+
+
+def _sent_s(request: Row) -> float:
+    sent_s = request["sent_s"]
+    return float(request["intended_s"] if sent_s is None else sent_s)
+
+
+def _since_sent(request: Row, column: str) -> float:
+    return float(request[column] - _sent_s(request)) if request["status"] == "ok" else 0.0
+
+
+def _statistics(name: str, seconds: list[float]) -> dict[str, float | None]:
+    """Return vLLM's four statistics of a time, in ms; None without a request."""
+    if not seconds:
+        return dict.fromkeys([f"{kind}_{name}_ms" for kind in ("mean", "median", "std", "p99")])
+    values = 1e3 * np.array(seconds)
+    return {
+        f"mean_{name}_ms": float(values.mean()),
+        f"median_{name}_ms": float(np.median(values)),
+        f"std_{name}_ms": float(values.std()),
+        f"p99_{name}_ms": float(np.percentile(values, 99)),
+    }
+
+
+def read(path: Path, arm: str) -> list[Row]:
+    """Read a detailed result file; raises `RunError` for any other."""
+    try:
+        result = json.loads(path.read_text())
+    except ValueError:
+        raise RunError(f"{path}: not a JSON file") from None
+    missing = [name for name in DETAILED if not isinstance(result, dict) or name not in result]
+    if missing:
+        raise RunError(
+            f"{path}: no {', '.join(missing)}: run vllm bench serve with "
+            "--save-result --save-detailed"
+        )
+    count = len(result["start_times"])
+    lengths = {name: len(result[name]) for name in DETAILED}
+    if count == 0 or len(set(lengths.values())) > 1:
+        raise RunError(f"{path}: lists of different lengths: {lengths}")
+    latencies = result.get("latencies") or [
+        ttft + sum(gaps) for ttft, gaps in zip(result["ttfts"], result["itls"], strict=True)
+    ]
+    queued = result.get("queue_times") or [0.0] * count
+    start_s = min(sent - wait for sent, wait in zip(result["start_times"], queued, strict=True))
+    rows = []
+    for index in range(count):
+        error, sent_s = result["errors"][index], result["start_times"][index] - start_s
+        status: Status = "ok"
+        if error:
+            status = "rejected" if _was_refused(error) else "error"
+        done = status == "ok"
+        rows.append(
+            row(
+                arm,
+                index,
+                status,
+                error or None,
+                source=result.get("source") or "measured",
+                intended_s=sent_s - queued[index],
+                sent_s=sent_s,
+                first_token_s=sent_s + result["ttfts"][index] if done else None,
+                last_token_s=sent_s + latencies[index] if done else None,
+                ended_s=sent_s + latencies[index] if done else None,
+                prompt_tokens=result["input_lens"][index],
+                output_tokens=result["output_lens"][index] if done else None,
+            )
+        )
+    return sorted(rows, key=lambda request: float(request["intended_s"]))
+
+
+def _was_refused(error: str) -> bool:
+    return str(TOO_MANY_REQUESTS) in error or "Too Many Requests" in error or "rejected" in error
