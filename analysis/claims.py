@@ -47,7 +47,9 @@ def latency(run: Run, treatment: str, pairs: PairedArms | str) -> Claim:
     if isinstance(pairs, str):
         return replace(claim, reason=pairs)
     windows = pairs.windows
-    estimate = bootstrap(lambda index: _largest_ratio(pairs, index), len(pairs.repeats))
+    estimate = bootstrap(
+        lambda index: _largest_ratio(pairs, index), len(pairs.repeats), is_ratio=True
+    )
     if estimate.value is None:
         reason = "no 10-second window of the congested phase has finished requests in both arms"
         return replace(claim, reason=reason)
@@ -175,7 +177,7 @@ def _window_ratios(pairs: PairedArms, index: Index) -> Array:
 
 
 def _largest_ratio(pairs: PairedArms, index: Index) -> Array:
-    # In parts: 10,000 resamples of many windows at once would take hundreds of megabytes.
+    # In parts: all resamples of many windows at once would take hundreds of megabytes.
     parts = np.array_split(index, max(1, len(index) // 500))
     ratios = np.concatenate([_window_ratios(pairs, part) for part in parts])
     known = ~np.isnan(ratios)

@@ -6,14 +6,14 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import norm, t
+from scipy.stats import t
 
 Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]
 Statistic = Callable[[Index], Array]
 """Takes rows of repeat numbers, shape (resamples, repeats); returns one value a row."""
 
-RESAMPLES = 10_000
+RESAMPLES = 4_000
 CONFIDENCE = 0.95
 SEED = 15330
 
@@ -39,40 +39,43 @@ class Estimate:
         return self.value, self.low, self.high
 
 
-def bootstrap(statistic: Statistic, repeats: int) -> Estimate:
-    """Estimate `statistic` over `repeats` paired repeats, with its interval.
+def bootstrap(statistic: Statistic, repeats: int, *, is_ratio: bool) -> Estimate:
+    """Estimate `statistic` over `repeats` paired repeats, with its 95 % interval.
 
     A resample draws whole repeats with replacement, so the arms of a repeat stay together. The
-    interval is the expanded percentile interval (Hesterberg 2015, "What Teachers Should Know About
-    the Bootstrap"): with few repeats the plain percentile interval is too narrow, by the factor
-    sqrt((n - 1) / n) and by normal instead of t quantiles; the percentiles are moved out to make
-    up for both. With five repeats that is nearly the range of the resamples. Seeded, so the same
-    records give the same interval; nearest-rank, so that infinite values stay ordered.
+    interval is estimate +- t x s, with s the bootstrap's standard error times sqrt(n / (n - 1)) and
+    t Student's quantile of n - 1: percentiles of the resamples would be far too narrow for few
+    repeats (of five normal values they cover the mean in 83 % of cases, of two in 47 %; this
+    interval in 95 % of both). For a ratio it is taken of the logarithm. Seeded: the same records
+    give the same interval. None when a resample has no finite value.
     """
     if repeats == 0:
         return Estimate(None)
-    value = _number(statistic(np.arange(repeats)[None, :])[0])
-    if repeats == 1 or value is None:
+    value = float(statistic(np.arange(repeats)[None, :])[0])
+    if math.isnan(value):
+        return Estimate(None)
+    if repeats == 1 or not math.isfinite(value) or (is_ratio and value <= 0):
         return Estimate(value)
     index = np.random.default_rng(SEED).integers(0, repeats, size=(RESAMPLES, repeats))
     samples = statistic(index)
+    if is_ratio:
+        with np.errstate(divide="ignore"):
+            samples = np.log(samples)
     samples = samples[~np.isnan(samples)]
-    if len(samples) == 0:
+    if not np.isfinite(samples).all():
         return Estimate(value)
-    tail = expanded_tail(repeats)
-    low, high = np.quantile(samples, [tail, 1.0 - tail], method="inverted_cdf")
-    return Estimate(value, _number(low), _number(high))
-
-
-def expanded_tail(repeats: int) -> float:
-    """Return the share cut at each end: Phi(-sqrt(n / (n - 1)) x t quantile of n - 1)."""
-    quantile = t.ppf(0.5 + CONFIDENCE / 2, repeats - 1)
-    return float(norm.cdf(-math.sqrt(repeats / (repeats - 1)) * quantile))
+    # Equal samples have no spread; the rounding of their mean must not give them one.
+    spread = 0.0 if np.ptp(samples) == 0 else float(samples.std())
+    error = spread * math.sqrt(repeats / (repeats - 1))
+    half = float(t.ppf(0.5 + CONFIDENCE / 2, repeats - 1)) * error
+    if is_ratio:
+        return Estimate(value, value * math.exp(-half), value * math.exp(min(half, 700.0)))
+    return Estimate(value, value - half, value + half)
 
 
 def mean(values: Array) -> Estimate:
     """Estimate the mean over repeats of one value per repeat."""
-    return bootstrap(lambda index: values[index].mean(axis=1), len(values))
+    return bootstrap(lambda index: values[index].mean(axis=1), len(values), is_ratio=False)
 
 
 def ratio(numerators: Array, denominators: Array) -> Estimate:
@@ -81,7 +84,7 @@ def ratio(numerators: Array, denominators: Array) -> Estimate:
     def statistic(index: Index) -> Array:
         return divide(numerators[index].sum(axis=1), denominators[index].sum(axis=1))
 
-    return bootstrap(statistic, len(numerators))
+    return bootstrap(statistic, len(numerators), is_ratio=True)
 
 
 def ratio_of_means(sums_a: Array, counts_a: Array, sums_b: Array, counts_b: Array) -> Estimate:
@@ -91,7 +94,7 @@ def ratio_of_means(sums_a: Array, counts_a: Array, sums_b: Array, counts_b: Arra
         mean_a = divide(sums_a[index].sum(axis=1), counts_a[index].sum(axis=1))
         return divide(mean_a, divide(sums_b[index].sum(axis=1), counts_b[index].sum(axis=1)))
 
-    return bootstrap(statistic, len(sums_a))
+    return bootstrap(statistic, len(sums_a), is_ratio=True)
 
 
 def difference(a: Array, b: Array) -> Estimate:
@@ -104,7 +107,3 @@ def divide(a: Array, b: Array) -> Array:
     with np.errstate(divide="ignore", invalid="ignore"):
         quotient: Array = np.divide(a, b)
     return np.where(b == 0, np.nan, quotient)
-
-
-def _number(value: float) -> float | None:
-    return None if np.isnan(value) else float(value)

@@ -17,9 +17,9 @@ def run(folder) -> Run:
 
 @pytest.fixture
 def make_run(tmp_path):
-    """Write a run with other settings and load it."""
+    """Write a run of two repeats with other settings and load it."""
 
     def make(name: str = "run", **settings) -> Run:
-        return load_run(write_run(tmp_path / name, Synthetic(**settings)))
+        return load_run(write_run(tmp_path / name, Synthetic(**{"repeats": 2} | settings)))
 
     return make

@@ -33,7 +33,7 @@ def test_the_tables_say_all_that_a_run_must_say(summarized):
         "25 % less",
         "19 % more",
         "9.58x",
-        "[9.48, 9.65]",
+        "[9.36, 9.81]",
         "reproduced",
         "partly",
         "simulated",
