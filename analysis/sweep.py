@@ -13,6 +13,7 @@ from typing import Any
 
 from omegaconf import OmegaConf
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from analysis import rows
@@ -20,6 +21,8 @@ from analysis.rows import NOT_MEASURED, Values
 
 SHORT = {"end-to-end latency": "latency", "energy": "energy", "requests served": "served"}
 """Column names of the claims."""
+COLUMNS = {"run", "folder", "treatment", "source", "state", "capacity_rps"}
+"""Columns that are no setting."""
 
 
 def write_sweep(sweep_folder: Path, jobs: Sequence[Values], console: Console) -> Path:
@@ -67,35 +70,45 @@ def config_settings(folder: Path) -> dict[str, str]:
 
 def write_csv(table: list[Values], path: Path) -> None:
     """Write the rows as CSV; what was not measured is an empty cell."""
-    names = list(dict.fromkeys(name for row in table for name in row))
     with path.open("w", newline="") as file:
-        writer = csv.DictWriter(file, names, restval="")
+        writer = csv.DictWriter(file, _columns(table), restval="")
         writer.writeheader()
         writer.writerows(table)
 
 
 def sweep_table(table: list[Values]) -> Table:
     """Build the terminal's table: settings, capacity, and for each claim estimate and verdict."""
-    shown = Table(title="sweep", title_justify="left")
-    fixed = {"run", "folder", "treatment", "source", "state", "capacity_rps"}
-    settings = [
-        name
-        for name in dict.fromkeys(name for row in table for name in row)
-        if name not in fixed and not name.startswith(tuple(f"{short}_" for short in SHORT.values()))
-    ]
-    for name in (*settings, "treatment", "capacity (1/s)", *SHORT, "source", "run"):
-        shown.add_column(name, overflow="fold")
+    sources = sorted({str(row["source"]) for row in table if row.get("source")})
+    shown = Table(
+        title=f"sweep ({', '.join(sources) or NOT_MEASURED})", title_justify="left", expand=True
+    )
+    shown.add_column("run", ratio=1, overflow="fold")
+    for name in SHORT.values():
+        shown.add_column(name, no_wrap=True)
     for row in table:
-        capacity = row.get("capacity_rps")
-        shown.add_row(
-            *(str(row.get(name, NOT_MEASURED)) for name in settings),
-            row.get("treatment", NOT_MEASURED),
-            NOT_MEASURED if capacity is None else f"{float(capacity):.2f}",
-            *(_outcome(row, short) for short in SHORT.values()),
-            row.get("source") or NOT_MEASURED,
-            f"{row['run']}{'' if row['state'] == 'complete' else ' (' + row['state'] + ')'}",
-        )
+        claims = [_outcome(row, short) for short in SHORT.values()]
+        shown.add_row(escape(_described(row)), *claims, end_section=True)
     return shown
+
+
+def _described(row: Values) -> str:
+    """Return the run's settings, treatment, capacity and name, a line each."""
+    settings = [name for name in row if name not in COLUMNS and not _is_claim(name)]
+    lines = [f"{name}={row[name]}" for name in settings]
+    if row.get("treatment"):
+        lines.append(f"{row['treatment']}")
+    if row.get("capacity_rps") is not None:
+        lines.append(f"capacity {float(row['capacity_rps']):.2f} requests/s")
+    lines.append(row["run"] if row["state"] == "complete" else f"{row['run']} ({row['state']})")
+    return "\n".join(lines)
+
+
+def _columns(table: list[Values]) -> list[str]:
+    return list(dict.fromkeys(name for row in table for name in row))
+
+
+def _is_claim(column: str) -> bool:
+    return column.startswith(tuple(f"{short}_" for short in SHORT.values()))
 
 
 def _rows(folder: Path, setting: dict[str, str]) -> list[Values]:
@@ -131,7 +144,8 @@ def _outcome(row: Values, short: str) -> str:
         return NOT_MEASURED
     names = ("estimate", "low", "high", "unit")
     entry = {name: row[f"{short}_{name}"] for name in names}
-    return f"{rows.estimate(entry)}\n{row[f'{short}_verdict']}"
+    text = rows.estimate(entry).replace(" [", "\n[")
+    return escape(f"{text}\n{row[f'{short}_verdict']}")
 
 
 def _split(override: str) -> tuple[str, str]:

@@ -6,9 +6,10 @@ not measured     the quantity is not there (no energy reading, no congested phas
                  finished), the run is invalid, or one repeat gives no interval to judge by
 not reproduced   there is no effect in the claimed direction, or the interval does not exclude
                  "no effect"
-partly           the effect is there but smaller than the paper's (the estimate falls short and the
-                 interval does not contain the paper's figure), or it may come from dropped requests
-reproduced       the estimate reaches the paper's figure, or the interval contains it
+partly           the effect is there but smaller than the paper's, or it may come from dropped
+                 requests
+reproduced       the estimate reaches the paper's figure, or the interval contains it and excludes
+                 half of the paper's effect (a wide interval contains every figure)
 
 Dropped requests: latency means are over requests that ended ok. An arm that drops the slow ones
 looks fast and saves energy, so where the treatment loses a share of its requests that is more than
@@ -77,6 +78,10 @@ def judge(claim: Claim, guard: Estimate | None = None, capped: bool = False) -> 
     value, low, high = claim.estimate.value, claim.estimate.low, claim.estimate.high
     guard_low = low if guard is None else guard.low
     no_effect = claim.no_effect + ROUNDING
+    half_effect = (claim.paper_value + claim.no_effect) / 2
+    contained = (
+        low is not None and high is not None and half_effect < low <= claim.paper_value <= high
+    )
     verdict: Verdict
     if value is None:
         verdict, reason = "not measured", claim.reason
@@ -87,7 +92,7 @@ def judge(claim: Claim, guard: Estimate | None = None, capped: bool = False) -> 
         reason = "one repeat gives no interval: the verdict needs repeats >= 2"
     elif low <= no_effect or guard_low is None or guard_low <= no_effect:
         verdict, reason = "not reproduced", "the interval does not exclude no effect"
-    elif value < claim.paper_value and not low <= claim.paper_value <= high:
+    elif value < claim.paper_value and not contained:
         verdict, reason = "partly", "the effect is there, and smaller than the paper's"
     elif capped:
         verdict = "partly"
