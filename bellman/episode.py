@@ -108,20 +108,24 @@ async def run_episode(
             on_row=on_row,
         )
         edges_s = [phase.start_s for phase in schedule.phases] + [schedule.end_s]
-        at_edges = asyncio.create_task(read_at(meter, start_s, edges_s))
-        background = [at_edges, asyncio.create_task(timeline.run(plan.timeline_period_s))]
-        if plan.poll_period_s is not None:
-            background.append(asyncio.create_task(poll_signal(session, app, plan.poll_period_s)))
+        deadline_s = start_s + schedule.end_s + plan.drain_s
         try:
-            deadline_s = start_s + schedule.end_s + plan.drain_s
-            pacing = await plan.load_model.drive(schedule, send, start_s, deadline_s)
-            readings = await at_edges
-            await timeline.sample()
-            readings.append(meter.read())
+            # A failure in the background (the server died) ends the requests too.
+            async with asyncio.TaskGroup() as group:
+                at_edges = group.create_task(read_at(meter, start_s, edges_s))
+                background = [group.create_task(timeline.run(plan.timeline_period_s))]
+                if plan.poll_period_s is not None:
+                    polling = poll_signal(session, app, plan.poll_period_s)
+                    background.append(group.create_task(polling))
+                pacing = await plan.load_model.drive(schedule, send, start_s, deadline_s)
+                readings = await at_edges
+                await timeline.sample()
+                readings.append(meter.read())
+                for task in background:
+                    task.cancel()
+        except BaseExceptionGroup as failures:
+            raise failures.exceptions[0] from None
         finally:
-            for task in background:
-                task.cancel()
-            await asyncio.gather(*background, return_exceptions=True)
             for scheduled in schedule.requests if plan.load_model.sends_schedule else ():
                 if scheduled.request_id not in recorded:
                     writer.write(app.intend(scheduled, plan.repeat, arm.name, engine.source))

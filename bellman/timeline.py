@@ -11,6 +11,9 @@ from bellman.engines.source import Source
 from bellman.load.schedule import Phase
 from bellman.records import DRAIN
 
+DISAGREEMENT = 0.05
+"""Share by which an energy counter and power samples may differ before the window is flagged."""
+
 
 @dataclass(frozen=True, slots=True)
 class TimelineRow:
@@ -44,9 +47,12 @@ class EnergyWindow:
     end_s: float
     energy_j: float | None
     mean_power_w: float | None
+    sampled_j: float | None
+    """A second opinion on `energy_j`, from power samples, where the meter takes them."""
     source: Source | None
     method: str
     reason: str | None
+    """Why there is no energy, or why to distrust it."""
 
 
 def phase_at(phases: Sequence[Phase], time_s: float) -> str:
@@ -121,9 +127,10 @@ class Timeline:
 
 def mean_power_w(before: EnergyReading, after: EnergyReading) -> float | None:
     """Return the mean power between two cumulative readings, in watts."""
-    if before.energy_j is None or after.energy_j is None or after.time_s <= before.time_s:
+    energy_j = difference(before.energy_j, after.energy_j)
+    if energy_j is None or after.time_s <= before.time_s:
         return None
-    return (after.energy_j - before.energy_j) / (after.time_s - before.time_s)
+    return energy_j / (after.time_s - before.time_s)
 
 
 async def read_at(
@@ -156,7 +163,8 @@ def energy_windows(
     pairs.append(("total", readings[0], readings[-1]))
     windows = []
     for name, before, after in pairs:
-        known = before.energy_j is not None and after.energy_j is not None
+        energy_j = difference(before.energy_j, after.energy_j)
+        sampled_j = difference(before.sampled_j, after.sampled_j)
         windows.append(
             EnergyWindow(
                 repeat=repeat,
@@ -164,11 +172,29 @@ def energy_windows(
                 window=name,
                 start_s=before.time_s - start_s,
                 end_s=after.time_s - start_s,
-                energy_j=after.energy_j - before.energy_j if known else None,  # type: ignore[operator]
+                energy_j=energy_j,
                 mean_power_w=mean_power_w(before, after),
-                source=report.source if known else None,
+                sampled_j=sampled_j,
+                source=None if energy_j is None else report.source,
                 method=report.method,
-                reason=None if known else report.reason or "the meter gave no reading",
+                reason=_reason(energy_j, sampled_j, report),
             )
         )
     return windows
+
+
+def difference(before: float | None, after: float | None) -> float | None:
+    """Return after - before, or None where one is not known."""
+    return None if before is None or after is None else after - before
+
+
+def _reason(energy_j: float | None, sampled_j: float | None, report: EnergyReport) -> str | None:
+    if energy_j is None:
+        return report.reason or "the meter gave no reading"
+    if sampled_j is not None and abs(sampled_j - energy_j) > DISAGREEMENT * energy_j:
+        return (
+            f"counter and power samples differ by {sampled_j / energy_j - 1:+.1%}"
+            if energy_j > 0
+            else "the energy counter stands still while power is drawn"
+        )
+    return None

@@ -1,6 +1,7 @@
 """From a configuration to a finished run folder: identity, procedure, presentation, status."""
 
 from pathlib import Path
+from typing import Any
 
 from hydra.utils import get_method
 from omegaconf import DictConfig, OmegaConf
@@ -34,34 +35,36 @@ def execute(config: DictConfig, console: Console) -> Path:
         folder = RunFolder(path, identity)
     else:
         folder = claim_folder(path, identity)
-        describe(folder.path, config, corpus, engine)
+        (path / "config.yaml").write_text(OmegaConf.to_yaml(config, resolve=True))
+        made_with = provenance.collect(corpus=describe_corpus(corpus))
+        write_provenance(path, made_with, engine)
         try:
             get_method(settings.run.procedure)(settings, corpus, engine, folder, console)
         except BaseException as error:
             end_early(folder, error)
             raise
+        finally:
+            write_provenance(path, made_with, engine)  # now with what the engine found out
         folder.set_status("recorded")
     present(path, console, draw=True)
     folder.set_status("done")
     return path
 
 
-def describe(path: Path, config: DictConfig, corpus: Corpus, engine: Engine) -> None:
-    """Write what the run is made of: config.yaml and provenance.json."""
-    (path / "config.yaml").write_text(OmegaConf.to_yaml(config, resolve=True))
-    write_json(
-        provenance.collect(
-            engine=engine.describe(),
-            corpus={
-                "name": corpus.name,
-                "documents": len(corpus.documents),
-                "left_out": corpus.left_out,
-                "licence": corpus.licence,
-                "digest": corpus.digest,
-            },
-        ),
-        path / "provenance.json",
-    )
+def describe_corpus(corpus: Corpus) -> dict[str, Any]:
+    """Return what provenance.json says of the corpus."""
+    return {
+        "name": corpus.name,
+        "documents": len(corpus.documents),
+        "left_out": corpus.left_out,
+        "licence": corpus.licence,
+        "digest": corpus.digest,
+    }
+
+
+def write_provenance(path: Path, made_with: dict[str, Any], engine: Engine) -> None:
+    """Write provenance.json: the machine and code at the start, the engine as it is now."""
+    write_json({**made_with, "engine": engine.describe()}, path / "provenance.json")
 
 
 def folder_path(settings: Settings, identity: str) -> Path:

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 import aiohttp
 
 from bellman.corpus.base import Corpus
+from bellman.energy.none import UnmeasuredEnergy
 from bellman.engines.base import Control
 from bellman.engines.openai.child import child_server
 from bellman.engines.openai.control import DEADLINE_S, put_control, read_state
@@ -27,6 +28,7 @@ from bellman.errors import RunError, require
 
 OURS = ("model", "messages", "max_tokens", "min_tokens", "ignore_eos", "stream", "stream_options")
 """Entries of a request's body that the client decides."""
+REMOTE = "the server may run on another machine, whose energy cannot be read from here"
 IDLE_DEADLINE_S = 60.0
 """How long an episode waits for the requests before it to leave the server."""
 
@@ -141,6 +143,8 @@ class AttachedEngine:
         self._facts["prefix_cache_reset"] = await reset_prefix_cache(
             self._pool, self.config.root_url
         )
+        if not is_local(self.config.root_url):
+            session.meter = UnmeasuredEnergy(REMOTE)
         yield session
 
     async def _attach(self) -> None:
@@ -186,6 +190,12 @@ class AttachedEngine:
             raise RunError(f"the server refuses {url}: HTTP {status}: {message_of(body)}")
         entries = value.get("data", []) if isinstance(value, dict) else []
         return [str(entry["id"]) for entry in entries if isinstance(entry, dict) and "id" in entry]
+
+
+def is_local(url: str) -> bool:
+    """Whether a URL names this machine by a loopback address."""
+    host = urlsplit(url).hostname or ""
+    return host in {"localhost", "::1"} or host.startswith("127.")
 
 
 def _gateway(upstream_url: str) -> AbstractAsyncContextManager[str]:

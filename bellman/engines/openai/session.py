@@ -90,6 +90,8 @@ class OpenAISession:
         self._pool = pool
         self._server = server
         self._died = died
+        self.meter: EnergyMeter | None = None
+        """What reads the server's energy, where the configured meter must not."""
 
     async def generate(self, request: Request, on_headers: HeadersCallback) -> Completion:
         """Stream one chat completion; see `EngineSession.generate`."""
@@ -117,8 +119,8 @@ class OpenAISession:
         return state or ServerState(observation=None, level=None, level_age_s=None)
 
     def energy_meter(self) -> EnergyMeter | None:
-        """Return None: a server's energy is read from its devices, not from its API."""
-        return None
+        """Return None where the configured meter may read this machine's devices."""
+        return self.meter
 
     async def _stream(self, request: Request, on_headers: HeadersCallback) -> Completion:
         url = f"{self._server.root_url}/v1/chat/completions"
