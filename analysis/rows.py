@@ -43,14 +43,16 @@ def warnings(summary: Values) -> list[str]:
     found = [f"invalid run: {reason}" for reason in summary["invalid_reasons"]]
     if summary["cut_short"]:
         repeats = len(summary["repeats"])
-        found.insert(0, f"{summary['cut_short']} run: {repeats} complete repeats are compared")
+        text = f"{summary['cut_short']} run: claims compare its {repeats} complete repeats"
+        found.insert(0, text)
     return found
 
 
 def source_line(summary: Values) -> str:
     """Return the line over every table: source, answers, repeats, capacity and length."""
     parts = [summary["source"], f"answers: {summary['response_source']}"]
-    parts.append(f"{len(summary['repeats'])} repeats")
+    whole, begun = len(summary["repeats"]), max(len(a["repeats"]) for a in summary["arms"].values())
+    parts.append(f"{begun} repeats" if whole == begun else f"{begun} repeats, {whole} complete")
     if summary["capacity_rps"] is not None:
         parts.append(f"capacity {summary['capacity_rps']:.2f} requests/s")
     parts.append(f"test length {summary['test_length_s']:g} s")

@@ -49,7 +49,7 @@ def test_a_killed_run_shows_what_it_recorded(killed, capsys):
     latency = claims["claims"][0]
     assert latency["estimate"] > 8 and latency["verdict"] == "not measured"
     assert "1 of 2 repeats" in latency["caveats"]
-    assert "interrupted run: 1 complete repeats" in capsys.readouterr().out
+    assert "interrupted run: claims compare its 1 complete repeats" in capsys.readouterr().out
     assert (killed / "report.html").exists()
     assert len(list((killed / "figures").glob("*.png"))) == 7
     assert json.loads((killed / "status.json").read_text())["status"] == "interrupted"
