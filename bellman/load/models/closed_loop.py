@@ -1,0 +1,48 @@
+"""The closed loop: a fixed number of clients, each waiting for its answer before it asks again."""
+
+import itertools
+from dataclasses import dataclass
+
+from bellman.errors import require
+from bellman.load.driver import Load, Send, run_load
+from bellman.load.models.base import request_at
+from bellman.load.pacing import PacingStatistics
+from bellman.load.schedule import Schedule
+
+
+@dataclass(frozen=True)
+class ClosedLoop:
+    """`clients` users in a circle: ask, wait for the answer, think, ask again.
+
+    Latency is then fixed by the number of clients (Little's law: clients = throughput x (latency
+    + think time)), and says nothing about users who come on their own account. The schedule gives
+    documents, phases and the end; its arrival times are not used.
+    """
+
+    clients: int
+    think_s: float
+    """Seconds between an answer and the client's next request."""
+    sends_schedule: bool = False
+
+    def __post_init__(self) -> None:
+        """Check the ranges."""
+        require(self.clients >= 1, "load_model.clients", self.clients, "must be 1 or more")
+        require(self.think_s >= 0, "load_model.think_s", self.think_s, "must be 0 or more")
+
+    async def drive(
+        self, schedule: Schedule, send: Send, start_s: float, deadline_s: float
+    ) -> PacingStatistics:
+        """Let all clients ask from time 0 on, for the last time before the schedule's end."""
+        ids = itertools.count()
+
+        async def ask_in_circles(load: Load) -> None:
+            while load.now_s < schedule.end_s:
+                number = next(ids)
+                await load.send(request_at(schedule, number, number, load.now_s))
+                await load.wait_until(load.now_s + self.think_s)
+
+        async def dispatch(load: Load) -> None:
+            for _ in range(self.clients):
+                load.spawn(ask_in_circles(load))
+
+        return await run_load(dispatch, send, start_s, deadline_s)
