@@ -26,7 +26,7 @@ def assess(run: Run) -> list[Claim]:
         pairs = pair_arms(run, treatment)
         claims += [claim(run, treatment, pairs) for claim in (latency, energy, served)]
     if run.invalid_reasons:
-        reason = "invalid run: " + "; ".join(run.invalid_reasons)
+        reason = f"invalid run: {run.invalid_text}"
         claims = [replace(c, verdict="not measured", reason=reason) for c in claims]
     return claims
 

@@ -79,8 +79,16 @@ class Run:
         """Why the run's load was not what it should be; empty when it is valid."""
         reasons = list(self.status.get("invalid_reasons") or [])
         for episode in self.episodes:
-            reasons += episode.get("invalid_reasons") or []
-        return list(dict.fromkeys(str(reason) for reason in reasons))
+            which = f"repeat {int(episode['repeat']) + 1}, {episode['arm']}"
+            reasons += [f"{which}: {reason}" for reason in episode.get("invalid_reasons") or []]
+        return [str(reason) for reason in reasons]
+
+    @property
+    def invalid_text(self) -> str:
+        """The first two reasons and how many more there are; empty when the run is valid."""
+        more = len(self.invalid_reasons) - 2
+        shown = "; ".join(self.invalid_reasons[:2])
+        return f"{shown}; and {more} more" if more > 0 else shown
 
     @property
     def cut_short(self) -> str | None:

@@ -110,6 +110,7 @@ def _quantities(summary: Values) -> list[tuple[str, Callable[[Values], str]]]:
     def in_congestion(key: str) -> Callable[[Values], str]:
         return lambda arm: _seconds(arm["phases"].get("congested", {}).get(key))
 
+    answers = summary["response_source"]
     slo = ", ".join(f"{k[:-2]} {v:g} s" for k, v in summary["slo"].items() if v is not None)
     return [
         ("requests offered", lambda arm: f"{arm['offered']:,}"),
@@ -125,10 +126,18 @@ def _quantities(summary: Values) -> list[tuple[str, Callable[[Values], str]]]:
         ("GPU energy", lambda arm: _kilojoules(arm["energy_j"])),
         ("J per completed request", lambda arm: _number(arm["energy_j_per_completed_request"])),
         ("J per output token", lambda arm: _number(arm["energy_j_per_output_token"])),
-        (f"ROUGE-1 F1 ({summary['response_source']})", lambda arm: _rouge(arm, "rouge1_f1")),
-        (f"ROUGE-Lsum F1 ({summary['response_source']})", lambda arm: _rouge(arm, "rougeLsum_f1")),
-        ("ROUGE-1 recall", lambda arm: _rouge(arm, "rouge1_recall")),
-        ("ROUGE-1 F1 / random sentences", lambda arm: _rouge(arm, "rouge1_f1_ratio")),
+        (f"ROUGE-1 F1 ({answers})", lambda arm: _rouge(arm, "rouge1_f1")),
+        (
+            f"ROUGE-1 F1 ({answers}), difference to {summary['baseline']}",
+            lambda arm: _rouge(arm, "rouge1_f1_difference"),
+        ),
+        (f"ROUGE-Lsum F1 ({answers})", lambda arm: _rouge(arm, "rougeLsum_f1")),
+        (f"ROUGE-1 recall ({answers})", lambda arm: _rouge(arm, "rouge1_recall")),
+        (f"ROUGE-1 precision ({answers})", lambda arm: _rouge(arm, "rouge1_precision")),
+        (
+            f"ROUGE-1 F1 ({answers}) / F1 of random sentences",
+            lambda arm: _rouge(arm, "rouge1_f1_ratio"),
+        ),
         ("words per answer", lambda arm: _number(arm["output_words_mean"])),
     ]
 

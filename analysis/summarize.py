@@ -16,13 +16,13 @@ from analysis import metrics, statistics
 from analysis.claims import assess
 from analysis.frames import Phase, Run, load_run
 from analysis.metrics import Slo
+from analysis.statistics import Array
 from analysis.verdict import Claim
 from bellman.build import build_class
 from bellman.records import STATUSES, write_json
 
 Values = dict[str, Any]
 PERCENTILES = (50, 90, 95, 99)
-ROUGES = ("rouge1", "rouge2", "rougeL", "rougeLsum")
 TOTAL = "total"
 """The energy window of everything that is counted."""
 
@@ -84,7 +84,7 @@ def _arm(run: Run, arm: str, slo: Slo) -> Values:
     ends_s = [float(e["end_s"]) for e in run.episodes if e["arm"] == arm]
     whole = _with_phases(run, _Part(requests, ticks, windows), slo)
     whole["episode_s"] = sum(ends_s) / len(ends_s) if ends_s else None
-    return whole | _quality(run, requests) | {"repeats": repeats}
+    return whole | _quality(run, arm) | {"repeats": repeats}
 
 
 class _Part:
@@ -163,22 +163,38 @@ def _measure(part: _Part, slo: Slo, phases: tuple[Phase, ...], window: str) -> V
     return values
 
 
-def _quality(run: Run, requests: pd.DataFrame) -> Values:
-    """Mean scores over the counted ok requests, with the interval over repeats."""
-    if run.quality is None:
+def _quality(run: Run, arm: str) -> Values:
+    """Mean scores over the counted ok requests, with intervals over repeats.
+
+    `rouge1_f1_difference` and the like are the arm's minus the baseline's, paired by repeat.
+    """
+    means = _score_means(run, arm)
+    if means.empty:
         return {"quality": None}
-    counted = [phase.name for phase in run.counted_phases]
-    scored = requests[requests["ok"] & requests["phase"].isin(counted)]
-    scored = scored[["repeat", "text_id"]].merge(run.quality, on="text_id")
-    names = [name for name in run.quality.columns if name.startswith("rouge")]
-    if scored.empty or not names:
-        return {"quality": None}
-    means = scored.groupby("repeat")[names].mean()
-    quality: Values = {"response_source": run.response_source, "requests": len(scored)}
-    for name in names:
-        values = means[name].to_numpy(dtype=np.float64)
-        quality[name] = asdict(statistics.mean(values[~np.isnan(values)]))
+    base = _score_means(run, run.baseline).reindex(columns=means.columns)
+    quality: Values = {"response_source": run.response_source}
+    for name in means:
+        quality[str(name)] = asdict(statistics.mean(_known(means[name])))
+        if str(name).endswith("_f1") and arm != run.baseline:
+            pairs = pd.DataFrame({"arm": means[name], "base": base[name]}).dropna()
+            difference = statistics.difference(_known(pairs["arm"]), _known(pairs["base"]))
+            quality[f"{name}_difference"] = asdict(difference)
     return {"quality": quality}
+
+
+def _score_means(run: Run, arm: str) -> pd.DataFrame:
+    """Return an arm's mean scores: a row per repeat, a column per score."""
+    if run.quality is None:
+        return pd.DataFrame()
+    counted = [phase.name for phase in run.counted_phases]
+    rows = run.requests[(run.requests["arm"] == arm) & run.requests["ok"]]
+    rows = rows.loc[rows["phase"].isin(counted), ["repeat", "text_id"]]
+    names = [name for name in run.quality.columns if name.startswith("rouge")]
+    return rows.merge(run.quality, on="text_id").groupby("repeat")[names].mean()
+
+
+def _known(values: pd.Series) -> Array:
+    return values.dropna().to_numpy(dtype=np.float64)
 
 
 def _claim(claim: Claim) -> Values:

@@ -171,8 +171,8 @@ def _warnings(run: Run) -> list[str]:
     warnings = []
     if run.cut_short:
         warnings.append(f"{run.cut_short.upper()} RUN: drawn from what was recorded")
-    if run.invalid_reasons:
-        warnings.append("INVALID RUN: " + "; ".join(run.invalid_reasons))
+    if run.invalid_text:
+        warnings.append(f"INVALID RUN: {run.invalid_text}")
     return warnings
 
 

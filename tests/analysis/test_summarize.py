@@ -63,6 +63,15 @@ def test_quality_is_a_plain_mean_with_an_interval(run):
     assert quality["response_source"] == "extractive stand-in"
 
 
+def test_quality_is_compared_by_pairs(run):
+    arms = summary(run)["arms"]
+    difference = arms["bellman"]["quality"]["rouge1_f1_difference"]
+    means = [arms[name]["quality"]["rouge1_f1"]["value"] for name in ("bellman", "none")]
+    assert difference["value"] == pytest.approx(means[0] - means[1])
+    assert difference["low"] > 0  # shorter answers score higher in this synthetic run
+    assert "rouge1_f1_difference" not in arms["none"]["quality"]
+
+
 def test_all_requests_failed(make_run):
     arm = summary(make_run(repeats=1, fail_all=True))["arms"]["none"]
     assert arm["completed"] == 0 and arm["good_fraction"] == 0.0
@@ -95,3 +104,12 @@ def test_several_runs_in_one_frame(tmp_path):
     frame = load_requests(folders)
     assert set(frame["run"]) == {"overload-1.1", "overload-1.5"}
     assert len(frame) == sum(len(load_run(folder).requests) for folder in folders)
+
+
+def test_invalid_episodes_make_the_run_invalid(make_run):
+    run = make_run()
+    for episode in run.episodes[:3]:
+        episode["invalid_reasons"] = ["lag p99 of 80 ms"]
+    assert run.invalid_reasons[0] == "repeat 1, none: lag p99 of 80 ms"
+    assert len(summary(run)["invalid_reasons"]) == 3
+    assert run.invalid_text.endswith("; and 1 more")
