@@ -1,6 +1,7 @@
 """Runs a load against an engine: keeps intended times, drains, ends everything on any way out."""
 
 import asyncio
+import gc
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
 
@@ -63,6 +64,7 @@ async def run_load(
     all outstanding requests, wait until these have recorded themselves, and are raised again.
     Requests whose `send` had not begun by then leave no trace here: the caller records them.
     """
+    gc.freeze()  # what was loaded before is no garbage: searching it would stall the loop
     stall = Heartbeat()
     beating = asyncio.create_task(stall.beat())
     try:
@@ -76,6 +78,7 @@ async def run_load(
     finally:
         beating.cancel()
         await asyncio.gather(beating, return_exceptions=True)
+        gc.unfreeze()
     sent = len(load.sent_s)
     return summarize_pacing(
         sent if intended is None else intended, load.intended_s, load.sent_s, stall.max_s
