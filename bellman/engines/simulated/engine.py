@@ -1,9 +1,11 @@
 """The simulated engine: a vLLM server's schedule, time and energy, without the server."""
 
 import asyncio
+import warnings
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any, Self
 
 import async_solipsism
@@ -12,7 +14,7 @@ from bellman.app.obedience import Obedience
 from bellman.corpus.base import Corpus
 from bellman.engines.base import Control
 from bellman.engines.simulated.bank import ResponseBank
-from bellman.engines.simulated.profile import Profile
+from bellman.engines.simulated.profile import ExtrapolationWarning, Profile
 from bellman.engines.simulated.scheduler import Limits, Scheduler
 from bellman.engines.simulated.sequence import Sequence
 from bellman.engines.simulated.session import SimulatedSession
@@ -62,8 +64,8 @@ class SimulatedEngine:
             self.max_num_seqs, self.max_num_batched_tokens, self.kv_blocks, self.block_size
         )
 
-    def create(self, corpus: Corpus) -> "RunningSimulatedEngine":
-        """Make the engine, with the configured bank opened for the corpus."""
+    def create(self, corpus: Corpus, logs: Path | None = None) -> "RunningSimulatedEngine":
+        """Make the engine, with the configured bank opened for the corpus; it keeps no logs."""
         return self.with_bank(self.bank.open(corpus))
 
     def with_bank(self, bank: ResponseBank) -> "RunningSimulatedEngine":
@@ -134,3 +136,9 @@ class RunningSimulatedEngine:
         )
         async with session:
             yield session
+        peak = scheduler.peak
+        profile = config.profile
+        exceeded = profile.fitted.exceeded_by(peak.sequences, peak.kv_tokens, peak.prefill_tokens)
+        if exceeded:
+            text = f"the profile of {profile.model} was not fitted on {', '.join(exceeded)}"
+            warnings.warn(text, ExtrapolationWarning, stacklevel=2)

@@ -7,6 +7,10 @@ from bellman.engines.simulated.step_time import StepTime
 from bellman.errors import require
 
 
+class ExtrapolationWarning(UserWarning):
+    """A run left the range that its profile was fitted on."""
+
+
 def growing_sum(first: float, increment: float, steps: int) -> float:
     """Return first + (first + increment) + ... over `steps` terms."""
     return steps * first + increment * (0.5 * steps * (steps - 1))
@@ -56,6 +60,15 @@ class FittedRange:
     """Largest sum of context lengths."""
     prefill_tokens: int
     """Most prefill tokens in a step."""
+
+    def exceeded_by(self, sequences: int, kv_tokens: int, prefill_tokens: int) -> list[str]:
+        """Return what is out of the range, in words."""
+        limits = (
+            ("sequences in the batch", self.sequences, sequences),
+            ("tokens of context in the batch", self.kv_tokens, kv_tokens),
+            ("prefill tokens in a step", self.prefill_tokens, prefill_tokens),
+        )
+        return [f"more than {limit} {name}" for name, limit, value in limits if value > limit]
 
 
 @dataclass(frozen=True)

@@ -46,6 +46,21 @@ class Limits:
 
 
 @dataclass(slots=True)
+class Peak:
+    """The most that any step had to do."""
+
+    sequences: int = 0
+    kv_tokens: int = 0
+    prefill_tokens: int = 0
+
+    def add(self, sequences: int, kv_tokens: int, prefill_tokens: int) -> None:
+        """Take the composition of a step in."""
+        self.sequences = max(self.sequences, sequences)
+        self.kv_tokens = max(self.kv_tokens, kv_tokens)
+        self.prefill_tokens = max(self.prefill_tokens, prefill_tokens)
+
+
+@dataclass(slots=True)
 class Segment:
     """Steps of one batch: a single step if it has prefill, else a run of decode steps."""
 
@@ -86,6 +101,7 @@ class Scheduler:
         self._performance = performance
         self._on_finish = on_finish
         self._log = log
+        self.peak = Peak()
         self._blocks = KvBlocks(limits.kv_blocks, limits.block_size)
         self._waiting: deque[Sequence] = deque()
         self._waiting_count = 0
@@ -167,6 +183,7 @@ class Scheduler:
         for sequence, chunk in chunks:
             tokens += chunk
             pairs += chunk * sequence.computed + chunk * (chunk + 1) // 2
+        self.peak.add(sequences, self._kv_tokens, tokens)
         cost = self._performance.steps(tokens, pairs, sequences, self._kv_tokens)
         steps, more_blocks = 1, 0
         if not chunks and not preempted:  # the batch stays: to the first finish or lack of blocks

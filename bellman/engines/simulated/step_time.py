@@ -12,7 +12,8 @@ class StepTime:
 
     gemm    = hypot(floor_ms, token_ms * (prefill tokens + sequences))
     kernels = gemm + pair_ms * prefill pairs + kv_token_ms * kv tokens + sequence_ms * sequences
-    step    = overhead_factor * kernels + host_ms + host_sequence_ms * sequences
+    host    = host_ms + host_sequence_ms * sequences / (1 + sequences / host_half_sequences)
+    step    = overhead_factor * kernels + host
 
     The root of squares is a roofline with a round knee: it halves the error of the sharp one.
     Affine in the kv tokens for a given batch, so a run of decode steps has a closed form.
@@ -33,14 +34,18 @@ class StepTime:
     host_ms: float
     """Work of the host that no kernel hides, a step."""
     host_sequence_ms: float
-    """The same, a decoding sequence."""
+    """The same, a decoding sequence of a small batch."""
+    host_half_sequences: float
+    """Batch at which the host's time a sequence has fallen to half of that."""
 
     def __post_init__(self) -> None:
         """Check the ranges."""
         for field in fields(self):
             value = getattr(self, field.name)
             require(value >= 0, f"engine.profile.time.{field.name}", value, "must be 0 or more")
-        require(self.floor_ms > 0, "engine.profile.time.floor_ms", self.floor_ms, "must be above 0")
+        for name in ("floor_ms", "overhead_factor", "host_half_sequences"):
+            value = getattr(self, name)
+            require(value > 0, f"engine.profile.time.{name}", value, "must be above 0")
 
     def seconds(
         self, prefill_tokens: int, prefill_pairs: int, sequences: int, kv_tokens: int
@@ -52,7 +57,9 @@ class StepTime:
             + self.kv_token_ms * kv_tokens
             + self.sequence_ms * sequences
         )
-        host_ms = self.host_ms + self.host_sequence_ms * sequences
+        host_ms = self.host_ms + self.host_sequence_ms * sequences / (
+            1 + sequences / self.host_half_sequences
+        )
         return 1e-3 * (self.overhead_factor * kernels_ms + host_ms)
 
     def kv_token_s(self) -> float:

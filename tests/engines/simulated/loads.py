@@ -27,6 +27,7 @@ PROFILE = Profile(
         overhead_factor=1.1,
         host_ms=0.2,
         host_sequence_ms=0.04,
+        host_half_sequences=50,
     ),
     energy=StepEnergy(
         idle_w=90,
