@@ -22,9 +22,9 @@ def execute(config: DictConfig, console: Console) -> Path:
     """
     settings = read_settings(config)
     corpus = settings.corpus.load()
-    engine = settings.engine.create(corpus)
     identity = run_id(identity_values(config), provenance.code_digest(), corpus.digest)
     path = folder_path(settings, identity)
+    engine = settings.engine.create(corpus, path)
     present = get_method(settings.run.presentation)
     status = reached(path, identity)
     if status == "done":

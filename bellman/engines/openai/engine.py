@@ -5,6 +5,7 @@ import os
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Self
 from urllib.parse import urlsplit
 
@@ -68,8 +69,8 @@ class OpenAIEngine:
         """The server's URL without `/v1`."""
         return self.base_url.rstrip("/").removesuffix("/v1")
 
-    def create(self, corpus: Corpus) -> "AttachedEngine":
-        """Make the engine; it is the same for every corpus."""
+    def create(self, corpus: Corpus, logs: Path | None = None) -> "AttachedEngine":
+        """Make the engine; it is the same for every corpus, and its server's logs are not ours."""
         return AttachedEngine(self)
 
 
