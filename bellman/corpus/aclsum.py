@@ -13,14 +13,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from bellman.app.words import count_words
 from bellman.corpus.base import Corpus, Document
 from bellman.corpus.detokenize import detokenize_sentences
 from bellman.corpus.documents import corpus_from_documents, require_limit
-from bellman.errors import RunError
+from bellman.errors import RunError, require
 
 FIRST_YEAR = 2016
 LICENCE = "CC BY 4.0 (ACL Anthology, papers of 2016 and later)"
 SPLITS = ("train", "val", "test")
+SHORTEST_CUT_WORDS = 100
+"""Longer than any first sentence, so that every document keeps one."""
 CENTURY_PIVOT = 60
 """Two-digit years from here on are of the 1900s: the Anthology's oldest papers are of 1965."""
 
@@ -30,10 +33,18 @@ class AclSum:
     """The default corpus: comes with the installation; English; 200 to 2,500 words a document."""
 
     limit_documents: int | None = None
+    longest_words: int | None = None
+    """Cut documents after the last sentence that ends within so many words; None = whole ones."""
 
     def __post_init__(self) -> None:
-        """Check the limit."""
+        """Check the limits."""
         require_limit(self.limit_documents)
+        require(
+            self.longest_words is None or self.longest_words >= SHORTEST_CUT_WORDS,
+            "corpus.longest_words",
+            self.longest_words,
+            f"must be {SHORTEST_CUT_WORDS} or more, or null for whole documents",
+        )
 
     def load(self) -> Corpus:
         """Load the papers in the package's order (train, val, test); raises `RunError`."""
@@ -45,7 +56,10 @@ class AclSum:
         return corpus_from_documents(
             "aclsum",
             LICENCE,
-            map(document_from_paper, datasets.Dataset.from_list(recent)),
+            (
+                document_from_paper(paper, self.longest_words)
+                for paper in datasets.Dataset.from_list(recent)
+            ),
             self.limit_documents,
             left_out={f"before {FIRST_YEAR}": len(papers) - len(recent)},
         )
@@ -78,16 +92,32 @@ def anthology_year(paper_id: str) -> int:
     return 1900 + year if year >= CENTURY_PIVOT else 2000 + year
 
 
-def document_from_paper(paper: Mapping[str, Any]) -> Document:
+def document_from_paper(paper: Mapping[str, Any], longest_words: int | None = None) -> Document:
     """Make a document of two paragraphs, introduction and conclusion, and the abstract."""
     sections = {name: readable(sentences) for name, sentences in paper["sentences"].items()}
     paragraphs = [sections.get(name, []) for name in ("introduction", "conclusion")]
+    if longest_words is not None:
+        paragraphs = cut(paragraphs, longest_words)
     return Document(
         document_id=paper["id"],
         text="\n\n".join(" ".join(sentences) for sentences in paragraphs if sentences),
         sentences=tuple(sentence for sentences in paragraphs for sentence in sentences),
         reference="\n".join(sections.get("abstract", [])),
     )
+
+
+def cut(paragraphs: Sequence[Sequence[str]], longest_words: int) -> list[list[str]]:
+    """Keep whole sentences from the start while they have at most `longest_words` words."""
+    left_words = longest_words
+    kept: list[list[str]] = []
+    for paragraph in paragraphs:
+        kept.append([])
+        for sentence in paragraph:
+            left_words -= count_words(sentence)
+            if left_words < 0:
+                return kept
+            kept[-1].append(sentence)
+    return kept
 
 
 def readable(sentences: Sequence[str]) -> list[str]:

@@ -76,3 +76,21 @@ def test_importing_loads_neither_datasets_nor_the_data_package() -> None:
     check = "import sys, bellman.corpus.aclsum as a; print({'datasets', 'aclsum'} & {*sys.modules})"
     run = subprocess.run([sys.executable, "-c", check], capture_output=True, text=True, check=True)
     assert run.stdout.strip() == "set()"
+
+
+def test_long_documents_are_cut_at_a_sentence_end(corpus: Corpus) -> None:
+    short = AclSum(longest_words=300).load()
+    assert len(short.documents) == len(corpus.documents)
+    for cut, whole in zip(short.documents, corpus.documents, strict=True):
+        assert whole.text.startswith(cut.text)
+        assert whole.sentences[: len(cut.sentences)] == cut.sentences
+        assert cut.reference == whole.reference
+        if cut.text == whole.text:
+            continue
+        following = whole.sentences[len(cut.sentences)]
+        assert 0 < count_words(cut.text) <= 300 < count_words(f"{cut.text} {following}")
+
+
+def test_a_cut_that_leaves_no_sentence_is_refused() -> None:
+    with pytest.raises(ConfigError, match="longest_words"):
+        AclSum(longest_words=20)
