@@ -11,7 +11,11 @@ from tests.experiments.conftest import CONF, read_config
 
 NEEDS = {
     "corpus": {"jsonl": ["corpus.path=somewhere.jsonl"]},
-    "engine": {"openai": ["engine.base_url=http://127.0.0.1:8000"]},
+    "engine": {
+        "openai": ["engine.base_url=http://127.0.0.1:8000"],
+        "vllm": ["model=owner/name"],
+        "vllm_cpu": ["model=owner/name"],
+    },
 }
 """Entries that a variant cannot do without."""
 
