@@ -5,7 +5,6 @@ the schedule, whatever became of them. None means that nothing was there to meas
 """
 
 import math
-from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
@@ -13,27 +12,9 @@ import numpy.typing as npt
 import pandas as pd
 
 from analysis.frames import Phase
-from bellman.errors import require
+from bellman.slo import Slo
 
 Array = npt.NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class Slo:
-    """Limits that a good request meets, all of them (ours: the paper gives none)."""
-
-    ttft_s: float | None = 2.0
-    """Most seconds to the first token; None sets no limit."""
-    tpot_s: float | None = 0.1
-    """Most seconds per further output token; an answer of one token meets it."""
-    e2e_s: float | None = 20.0
-    """Most seconds to the last token."""
-
-    def __post_init__(self) -> None:
-        """Check the ranges."""
-        for name in ("ttft_s", "tpot_s", "e2e_s"):
-            limit = getattr(self, name)
-            require(limit is None or limit > 0, f"slo.{name}", limit, "must be greater than 0")
 
 
 def percentile(values: Array, percent: float) -> float | None:

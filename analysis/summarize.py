@@ -15,11 +15,11 @@ import pandas as pd
 from analysis import metrics, statistics
 from analysis.claims import assess
 from analysis.frames import Phase, Run, load_run
-from analysis.metrics import Slo
 from analysis.statistics import Array
 from analysis.verdict import Claim
 from bellman.build import build_class
 from bellman.records import STATUSES, write_json
+from bellman.slo import Slo
 
 Values = dict[str, Any]
 PERCENTILES = (50, 90, 95, 99)

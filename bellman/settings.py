@@ -11,6 +11,7 @@ from bellman.engines.base import Control
 from bellman.episode import Arm
 from bellman.errors import require
 from bellman.load.pacing import PacingLimits
+from bellman.slo import Slo
 
 PATH_KEYS = ("outputs", "folder")
 """Where a run is written does not change what it is: left out of its identity."""
@@ -114,6 +115,7 @@ class Settings:
     application: BudgetRules
     capacity: CapacitySettings
     pacing: PacingLimits
+    slo: Slo
     baseline: Arm
     treatment: Arm
     corpus: Any
@@ -149,6 +151,7 @@ def read_settings(config: DictConfig) -> Settings:
         application=build_class(BudgetRules, values["application"], "application"),
         capacity=build_class(CapacitySettings, values["capacity"], "capacity"),
         pacing=build_class(PacingLimits, values["pacing"], "pacing"),
+        slo=build_class(Slo, values["slo"], "slo"),
         baseline=baseline,
         treatment=treatment,
         corpus=build(config.corpus, "corpus"),

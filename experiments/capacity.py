@@ -65,8 +65,6 @@ class CapacityStudy:
     """Width at which the bisection ends, as a share of the capacity."""
     load_limit: float
     """Highest rate tried / capacity."""
-    slo: Any
-    """An `analysis.metrics.Slo`."""
 
     def __post_init__(self) -> None:
         """Check the ranges."""
@@ -114,6 +112,7 @@ class Probe:
         recorder: Recorder,
         progress: RunProgress,
     ) -> None:
+        self.slo = settings.slo
         self._settings = settings
         self._engine = engine
         self._make_app = make_app
@@ -327,7 +326,7 @@ def open_loop(
                 rate_rps,
                 requests=requests,
                 window=window,
-                slo=study.slo,
+                slo=probe.slo,
                 invalid_reasons=reasons,
             )
         )

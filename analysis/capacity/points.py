@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from analysis import metrics
-from analysis.metrics import Slo
+from bellman.slo import Slo
 
 Window = tuple[float, float]
 """Start and end in seconds since the episode's start; the warm-up is before it."""

@@ -13,9 +13,9 @@ from analysis.capacity.points import (
     open_point,
 )
 from analysis.frames import CONGESTED, Run, load_run
-from analysis.metrics import Slo
 from bellman.build import build_class
 from bellman.errors import RunError
+from bellman.slo import Slo
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ import pytest
 
 from analysis.capacity.points import ClosedPoint, closed_point, highest_good_rate, knee, open_point
 from analysis.frames import derive
-from analysis.metrics import Slo
+from bellman.slo import Slo
 
 
 def requests(rows):

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from analysis import metrics
 from analysis.frames import derive
-from analysis.metrics import Slo
 from bellman.errors import ConfigError
+from bellman.slo import Slo
 
 
 def requests(*rows: dict) -> pd.DataFrame:
