@@ -2,6 +2,7 @@
 
 import logging
 import textwrap
+from collections.abc import Sequence
 from pathlib import Path
 
 import matplotlib as mpl
@@ -138,10 +139,13 @@ def caption(run: Run, figure: Figure, text: str) -> None:
     """
     repeats = run.requests["repeat"].nunique()
     start = f"{run.source.capitalize()}, {repeats} repeat{'s' if repeats != 1 else ''}. "
-    lines = textwrap.wrap(start + text, CAPTION_CHARACTERS)
-    warnings = [
-        line for warning in _warnings(run) for line in textwrap.wrap(warning, CAPTION_CHARACTERS)
-    ]
+    caption_lines(figure, start + text, _warnings(run))
+
+
+def caption_lines(figure: Figure, text: str, warnings: Sequence[str] = ()) -> None:
+    """Write a caption that names its source itself; for figures that are not of one run."""
+    lines = textwrap.wrap(text, CAPTION_CHARACTERS)
+    warnings = [line for warning in warnings for line in textwrap.wrap(warning, CAPTION_CHARACTERS)]
     height_in = float(figure.get_figheight())
     line_in = CAPTION_PT * 1.3 / 72
     share = ((len(lines) + len(warnings)) * line_in + 0.06) / height_in

@@ -1,0 +1,107 @@
+"""What a finished validation shows: errors by profile, row by row, and with other prompts."""
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+
+import pandas as pd
+from rich.console import Console
+from rich.table import Table
+
+from analysis.validation.errors import METRICS, load, summarize, verdict
+from bellman.records import write_json
+
+
+def validation(folder: Path, console: Console, *, draw: bool) -> None:
+    """Print the tables of a validation run; with `draw`, first write its results and figures."""
+    frame = load(folder)
+    about = json.loads((folder / "validation_source.json").read_text())
+    if draw:
+        write_json(results(frame), folder / "validation.json")
+        draw_figures(frame, folder / "figures")
+    console.print(summary_table(frame))
+    console.print(rows_table(frame))
+    console.print(prompts_table(frame))
+    if about["without_profile"]:
+        console.print(f"rows without a profile: {', '.join(about['without_profile'])}")
+    console.print(
+        f"measured rows: {about['rows']}; the other side is {about['source']}. The prompt lengths "
+        "of those rows are not published: their means are assumed, as fitted on the fitted rows.",
+        markup=False,
+    )
+    console.print(f"records, figures and validation.json: {folder}", markup=False, soft_wrap=True)
+
+
+def results(frame: pd.DataFrame) -> list[dict[str, object]]:
+    """Return the summary by profile, role and metric."""
+    found: list[dict[str, object]] = []
+    for (profile, role), rows in plain(frame).groupby(["profile", "role"]):
+        for metric in METRICS:
+            summary = summarize(rows, metric)
+            result = verdict(summary, metric) if role == "judged" else "n/a"
+            found.append(
+                {"profile": profile, "role": role, "metric": metric, "targets": result}
+                | asdict(summary)
+            )
+    return found
+
+
+def plain(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows with the assumed prompts as they are."""
+    return frame[frame["prompt_factor"] == 1.0]
+
+
+def summary_table(frame: pd.DataFrame) -> Table:
+    """Build the table of median and largest errors."""
+    table = Table(title="errors of the simulated engine against measurement", title_justify="left")
+    for name in ("profile", "rows", "metric", "median", "largest", "targets"):
+        table.add_column(name, justify="right" if name in {"median", "largest"} else "left")
+    for result in results(frame):
+        table.add_row(
+            str(result["profile"]),
+            f"{result['rows']} {result['role']}",
+            METRICS[str(result["metric"])],
+            f"{result['median']:.1%}",
+            f"{result['largest']:.1%}",
+            str(result["targets"]),
+        )
+    return table
+
+
+def rows_table(frame: pd.DataFrame) -> Table:
+    """Build the table of all rows: measured value and error of each metric."""
+    table = Table(title="row by row: measured, error (simulated)", title_justify="left")
+    for name in ("profile", "task", "batch limit", "role", *METRICS.values()):
+        table.add_column(name, justify="left" if name in {"profile", "task", "role"} else "right")
+    for _, row in plain(frame).iterrows():
+        cells = [
+            f"{row[f'{metric}_measured']:.4g} {row[f'{metric}_error']:+.1%}" for metric in METRICS
+        ]
+        table.add_row(row["profile"], row["task"], str(row["max_num_seqs"]), row["role"], *cells)
+    return table
+
+
+def prompts_table(frame: pd.DataFrame) -> Table:
+    """Build the table of errors on judged rows by the prompts that are assumed."""
+    table = Table(title="judged rows if prompts were longer or shorter", title_justify="left")
+    for name in ("profile", "prompts x", *METRICS.values()):
+        table.add_column(name, justify="left" if name == "profile" else "right")
+    judged = frame[frame["role"] == "judged"]
+    for (profile, factor), rows in judged.groupby(["profile", "prompt_factor"]):
+        cells = []
+        for metric in METRICS:
+            summary = summarize(rows, metric)
+            cells.append(f"{summary.median:.1%} ({summary.largest:.1%})")
+        table.add_row(str(profile), f"{factor:g}", *cells)
+    return table
+
+
+def draw_figures(frame: pd.DataFrame, target: Path) -> None:
+    """Draw both figures."""
+    # Imported here: a run that is only shown again does not wait for the drawing library.
+    from analysis.figures import style, validation_errors, validation_prompts  # noqa: PLC0415
+
+    target.mkdir(exist_ok=True)
+    style.use_style()
+    for module in (validation_errors, validation_prompts):
+        style.save(module.draw(frame), target, module.__name__.rsplit(".", 1)[1])
