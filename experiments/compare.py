@@ -21,6 +21,7 @@ from bellman.engines.base import Engine, EngineSession
 from bellman.engines.runtime import RunCoroutine, running
 from bellman.episode import Arm, EpisodePlan, EpisodeResult, run_episode
 from bellman.errors import ConfigError, RunError
+from bellman.load.arrivals.lengths import lengths_of
 from bellman.load.saturation import CapacityMeasurement, measure_capacity
 from bellman.load.schedule import Schedule, ScheduledRequest, draw_documents
 from bellman.quality.score import score_folder
@@ -191,9 +192,13 @@ def find_capacity(parts: Parts, folder: Path, console: Console) -> float:
             documents = draw_documents(
                 parts.document_ids, CAPACITY_REQUESTS, settings.run.seed, CAPACITY_STREAM
             )
+            lengths = lengths_of(settings.arrivals, settings.run.seed, CAPACITY_STREAM)
 
             async def send_one(index: int) -> None:
-                scheduled = ScheduledRequest(index, 0.0, str(documents[index]), "capacity")
+                prompt_tokens, output_tokens = lengths[index % len(lengths)]
+                scheduled = ScheduledRequest(
+                    index, 0.0, documents[index], "capacity", prompt_tokens, output_tokens
+                )
                 record = app.intend(scheduled, 0, settings.baseline.name, engine.source)
                 await app.summarize(scheduled, record)
                 if record.status != "ok":

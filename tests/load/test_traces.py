@@ -11,6 +11,7 @@ from omegaconf import OmegaConf
 
 from bellman.build import build
 from bellman.errors import ConfigError, RunError
+from bellman.load.arrivals.lengths import lengths_of
 
 CONF = Path(__file__).parents[2] / "conf" / "arrivals"
 BESIDE = Path(__file__).parents[3]
@@ -233,3 +234,12 @@ def test_the_published_mooncake_trace():
     assert len(schedule.requests) == 2000
     assert schedule.requests[-1].intended_s == 669.0
     assert sum(request.intended_s == 0 for request in schedule.requests) > 1
+
+
+def test_the_capacity_is_measured_with_the_lengths_of_the_trace(tmp_path):
+    path = write(tmp_path, "conv.csv", AZURE_2023)
+    trace = arrivals("trace_azure", path=str(path))
+    assert lengths_of(trace, seed=1, repeat=0) == [(374, 44), (396, 109), (879, 55)]
+    bare = arrivals("trace", path=str(bursty_trace(tmp_path)))
+    assert set(lengths_of(bare, seed=1, repeat=0)) == {(None, None)}
+    assert lengths_of(arrivals("steady"), seed=1, repeat=0) == [(None, None)]

@@ -8,6 +8,7 @@ from bellman.errors import require
 from bellman.load.arrivals.trace import check_replay
 from bellman.load.schedule import Schedule, time_generator
 from bellman.load.traces.servegen import draw_workload
+from bellman.load.traces.workload import Workload
 
 
 @dataclass(frozen=True)
@@ -51,14 +52,16 @@ class ServeGen:
         """Whether the capacity has to be measured before the schedule can be drawn."""
         return self.load is not None and self.capacity_rps is None
 
+    def workload(self, seed: int, repeat: int) -> Workload:
+        """Draw the window at the clients' own rates."""
+        generator = time_generator(seed, repeat)
+        return draw_workload(Path(self.path), self.start_s, self.length_s, self.clients, generator)
+
     def schedule(
         self, capacity_rps: float, document_ids: Sequence[str], seed: int, repeat: int
     ) -> Schedule:
         """Draw the schedule; repeats differ in times, lengths and documents."""
-        generator = time_generator(seed, repeat)
-        workload = draw_workload(
-            Path(self.path), self.start_s, self.length_s, self.clients, generator
-        )
+        workload = self.workload(seed, repeat)
         rate_rps = self.rate_rps if self.load is None else self.load * capacity_rps
         if rate_rps is not None:
             workload = workload.at_rate(rate_rps)

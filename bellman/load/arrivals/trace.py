@@ -9,6 +9,7 @@ from bellman.load.arrivals.base import check_capacity
 from bellman.load.schedule import Schedule
 from bellman.load.traces.table import cut_window, read_table
 from bellman.load.traces.values import TIME_UNITS
+from bellman.load.traces.workload import Workload
 
 
 @dataclass(frozen=True)
@@ -62,10 +63,8 @@ class Trace:
         """Whether the capacity has to be measured before the schedule can be drawn."""
         return self.load is not None and self.capacity_rps is None
 
-    def schedule(
-        self, capacity_rps: float, document_ids: Sequence[str], seed: int, repeat: int
-    ) -> Schedule:
-        """Return the replay; repeats differ in their documents only."""
+    def workload(self, seed: int, repeat: int) -> Workload:
+        """Return the window of the trace at its own speed; nothing of it is drawn."""
         whole = read_table(
             Path(self.path),
             self.time_column,
@@ -73,7 +72,13 @@ class Trace:
             self.prompt_column,
             self.output_column,
         )
-        workload = cut_window(whole, self.start_s, self.length_s)
+        return cut_window(whole, self.start_s, self.length_s)
+
+    def schedule(
+        self, capacity_rps: float, document_ids: Sequence[str], seed: int, repeat: int
+    ) -> Schedule:
+        """Return the replay; repeats differ in their documents only."""
+        workload = self.workload(seed, repeat)
         rate_rps = self.rate_rps if self.load is None else self.load * capacity_rps
         if rate_rps is not None:
             workload = workload.at_rate(rate_rps)
