@@ -157,7 +157,8 @@ def derive(requests: pd.DataFrame) -> pd.DataFrame:
 
     e2e_s = last token - intended send; service_latency_s = last token - actual send;
     client_wait_s = actual - intended send; ttft_s = first token - intended send;
-    tpot_s = (last - first token) / (output tokens - 1), null for fewer than two tokens.
+    tpot_s = (last - first token) / (output tokens - 1), null for fewer than two tokens. The longest
+    gap between two chunks of the stream, longest_gap_s, is recorded as it is.
     """
     gaps = (requests["output_tokens"] - 1).where(requests["output_tokens"] > 1)
     return requests.assign(

@@ -57,6 +57,10 @@ class RequestRecord:
     text_id: str | None = None
     """Key into texts.parquet."""
     preemptions: int | None = None
+    chunks: int | None = None
+    """Pieces of content that the stream came in; None where there is no stream."""
+    longest_gap_s: float | None = None
+    """Longest wait between two of them; None for fewer than two."""
 
 
 REQUESTS = pa.schema(
@@ -86,6 +90,8 @@ REQUESTS = pa.schema(
         ("finish_reason", pa.string()),
         ("text_id", pa.string()),
         ("preemptions", pa.int32()),
+        ("chunks", pa.int32()),
+        ("longest_gap_s", pa.float64()),
     ]
 )
 

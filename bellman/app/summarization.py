@@ -21,7 +21,6 @@ class Ask:
 
     level: float | None
     level_age_s: float | None
-    scale: float
     word_budget: int
 
 
@@ -58,10 +57,10 @@ class SummarizationApp:
         """Pick the word budget for a request sent now."""
         signal = self.receiver.last
         if signal is None:
-            return Ask(None, None, 1.0, self._rules.default_words)
-        scale = self._adaptation.scale(signal.level)
+            return Ask(None, None, self._rules.default_words)
         age_s = self._loop.time() - signal.time_s
-        return Ask(signal.level, age_s, scale, self._rules.budget_words(scale))
+        budget_words = self._rules.budget_words(self._adaptation.scale(signal.level))
+        return Ask(signal.level, age_s, budget_words)
 
     def intend(
         self, scheduled: ScheduledRequest, repeat: int, arm: str, source: Source
@@ -86,7 +85,7 @@ class SummarizationApp:
         prompt = self._prompts.prompt(scheduled.document_id, asked_words)
         record.level = ask.level
         record.level_age_s = ask.level_age_s
-        record.scale = ask.scale
+        record.scale = ask.word_budget / self._rules.default_words
         record.word_budget = ask.word_budget
         record.asked_words = asked_words
         record.max_tokens = self._rules.max_tokens(asked_words)
@@ -126,6 +125,8 @@ class SummarizationApp:
         record.output_tokens = completion.output_tokens
         record.finish_reason = completion.finish_reason
         record.preemptions = completion.preemptions
+        record.chunks = completion.chunks
+        record.longest_gap_s = completion.longest_gap_s
         if completion.text is not None:
             stored = self._texts.add(record.document_id, completion.text)
             record.text_id, record.output_words = stored.text_id, stored.words
