@@ -68,17 +68,25 @@ class SimulatedEngine:
         """Make the engine, with the configured bank opened for the corpus; it keeps no logs."""
         return self.with_bank(self.bank.open(corpus))
 
-    def with_bank(self, bank: ResponseBank) -> "RunningSimulatedEngine":
-        """Make the engine; `bank` says what the model answers."""
-        return RunningSimulatedEngine(self, bank)
+    def with_bank(
+        self, bank: ResponseBank, count_tokens: Callable[[str], int | None] | None = None
+    ) -> "RunningSimulatedEngine":
+        """Make the engine; `bank` says what the model answers, `count_tokens` how prompts count."""
+        return RunningSimulatedEngine(self, bank, count_tokens)
 
 
 class RunningSimulatedEngine:
     """See `bellman.engines.base.Engine`."""
 
-    def __init__(self, config: SimulatedEngine, bank: ResponseBank) -> None:
+    def __init__(
+        self,
+        config: SimulatedEngine,
+        bank: ResponseBank,
+        count_tokens: Callable[[str], int | None] | None = None,
+    ) -> None:
         self.config = config
         self._bank = bank
+        self._count_tokens = count_tokens
 
     @property
     def source(self) -> Source:
@@ -106,8 +114,8 @@ class RunningSimulatedEngine:
         return {"engine": "simulated", "responses": self._bank.kind, **asdict(self.config)}
 
     def count_tokens(self, text: str) -> int | None:
-        """Return None: there is no tokenizer."""
-        return None
+        """Count as told; None where nothing was: there is no tokenizer."""
+        return None if self._count_tokens is None else self._count_tokens(text)
 
     async def __aenter__(self) -> Self:
         """There is nothing to start."""

@@ -1,13 +1,12 @@
 """Warms a server up with prompts that no schedule holds."""
 
 import asyncio
-import random
 
 from bellman.engines.base import Request, RequestFailed
+from bellman.engines.batches import random_prompt
 from bellman.engines.openai.session import OpenAISession
 from bellman.errors import RunError
 
-WORDS = ("river", "copper", "silent", "marble", "harbour", "lantern", "meadow", "orchard", "timber")
 PROMPT_WORDS = 120
 OUTPUT_TOKENS = 24
 
@@ -25,11 +24,10 @@ async def warm_up(session: OpenAISession, count: int) -> None:
 
 def warmup_request(index: int) -> Request:
     """Return a request of random words, another for every index."""
-    words = random.Random(index).choices(WORDS, k=PROMPT_WORDS)
     return Request(
         request_id=-1 - index,
         document_id="warm-up",
-        prompt=" ".join(words) + "\n\nContinue this list of words.",
+        prompt=random_prompt(PROMPT_WORDS, f"warm-up-{index}"),
         asked_words=OUTPUT_TOKENS,
         max_tokens=OUTPUT_TOKENS,
     )

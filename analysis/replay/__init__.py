@@ -1,0 +1,1 @@
+"""A real engine beside the simulated one, on the same schedules."""

@@ -1,0 +1,34 @@
+"""The fit to batches finds the engine that took the times."""
+
+from dataclasses import replace
+
+import pytest
+
+from bellman.engines.batches import Batch, BatchTimes
+from bellman.engines.simulated.engine import SimulatedEngine
+from bellman.engines.simulated.fit_batches import START, fit_batches, simulate
+from bellman.engines.simulated.profile import FittedRange, Profile
+from bellman.engines.simulated.step_energy import StepEnergy
+
+TRUTH = replace(START, floor_ms=25.0, token_ms=0.6, pair_ms=4e-4, kv_token_ms=2e-3, sequence_ms=3.0)
+PROFILE = Profile(
+    "m", "CPU", "test", 5000, TRUTH, StepEnergy(0, 1, 0, 0, 0, 0), FittedRange(16, 10**6, 2048)
+)
+ENGINE = SimulatedEngine(PROFILE, 16, 2048, 5000, 16, 4096)
+
+
+def test_finds_the_step_time_from_batches():
+    batches = [Batch(n, words, 24) for n in (1, 4, 16) for words in (50, 600)]
+    unknown = [(batch, BatchTimes(2 * batch.prompt_words, 0.0, 0.0)) for batch in batches]
+    times = simulate(ENGINE, unknown).reshape(-1, 2)
+    measured = [
+        (batch, BatchTimes(2 * batch.prompt_words, *map(float, row)))
+        for batch, row in zip(batches, times, strict=True)
+    ]
+    fitted, errors = fit_batches(ENGINE, measured)
+    assert abs(errors).max() < 0.01
+    for prefill, pairs, sequences, kv_tokens in ((0, 0, 16, 12_000), (2048, 2e6, 0, 0)):
+        expected = TRUTH.seconds(prefill, int(pairs), sequences, kv_tokens)
+        assert fitted.seconds(prefill, int(pairs), sequences, kv_tokens) == pytest.approx(
+            expected, rel=0.05
+        )

@@ -1,0 +1,89 @@
+"""The replay of real episodes, with the mock server as the real engine."""
+
+import json
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from bellman.engines.openai.child import child_server
+from bellman.errors import ConfigError, RunError
+from bellman.settings import read_settings
+from experiments.execute import execute
+from tests.experiments.conftest import read_config
+from tests.servers import MOCK
+
+REPLAY = "experiment=validate_replay"
+
+
+def test_a_simulated_engine_is_no_measure(tmp_path):
+    overrides = (REPLAY, "engine=simulated", f"folder={tmp_path / 'run'}", *LIMITS)
+    with pytest.raises(RunError, match="engine=vllm"):
+        execute(read_config(*overrides), Console(quiet=True))
+
+
+@pytest.mark.parametrize(
+    ("override", "key"),
+    [
+        ("study.output_tokens=1", "study.output_tokens"),
+        ("study.rounds=0", "study.rounds"),
+        ("study.batch_requests=[1,32]", "study.batch_requests"),
+        ("study.prompt_words=[]", "study.prompt_words"),
+    ],
+)
+def test_refuses_batches_that_cannot_be_run(override, key):
+    with pytest.raises(ConfigError, match=key):
+        read_settings(read_config(REPLAY, override))
+
+
+LIMITS = (
+    "study.max_num_seqs=4",
+    "study.max_num_batched_tokens=2048",
+    "study.max_model_len=4096",
+    "study.batch_requests=[1,4]",
+    "study.prompt_words=[20]",
+    "study.output_tokens=20",
+    "study.rounds=1",
+)
+
+
+@pytest.mark.slow
+async def test_replays_what_a_real_server_served(tmp_path):
+    """Four places, 10 ms a word: the simulation must find the same queue."""
+    async with child_server([MOCK]) as url:
+        behaviour = {"obeys": True, "places": 4, "ttft_s": 0.02, "gap_s": 0.01}
+        folder = await run_replay(url, behaviour, tmp_path / "run")
+    comparisons = json.loads((folder / "validation.json").read_text())
+    found = {(row["arm"], row["metric"]): row for row in comparisons}
+    assert set(found) == {(arm, metric) for arm in ("none", "bellman") for metric in METRICS}
+    assert found["none", "e2e mean"]["measured"] > 2 * found["bellman", "e2e mean"]["measured"]
+    for arm in ("none", "bellman"):
+        assert abs(found[arm, "e2e mean"]["error"]) < 0.3
+    assert (folder / "figures" / "replay_latency.png").exists()
+    fit = json.loads((folder / "fit.json").read_text())
+    assert fit["step_time"]["floor_ms"] == pytest.approx(10, rel=0.3)
+    assert len(fit["batches"]) == 2
+
+
+METRICS = ("e2e mean", "e2e p50", "e2e p90", "e2e p99", "ttft mean", "ttft p90", "completed")
+
+
+async def run_replay(url: str, behaviour: dict[str, object], folder: Path) -> Path:
+    """Run the experiment against a mock server, in a process as a user would."""
+    import asyncio
+    import sys
+
+    import aiohttp
+
+    async with aiohttp.ClientSession() as pool:
+        await pool.put(f"{url}/mock", json=behaviour)
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "run.py", REPLAY, "engine=openai", f"engine.base_url={url}"),
+        *("model=mock", "energy=none", f"folder={folder}", *LIMITS),
+        *("arrivals.capacity_rps=6", "arrivals.overload=2", "arrivals.warmup_s=1"),
+        *("arrivals.calm_s=2", "arrivals.congested_s=10", "arrivals.recovery_s=2"),
+        *("application.default_words=53", "controller.q_high=12", "repeats=1"),
+        *("corpus.limit_documents=3", "drain_s=60", "signal.period_s=0.2"),
+    )
+    assert await process.wait() == 0
+    return folder
