@@ -1,0 +1,75 @@
+"""A real vLLM server on the CPU, with SmolLM2-135M: one start, everything an episode needs."""
+
+import asyncio
+import importlib.util
+import os
+from pathlib import Path
+
+import psutil
+import pytest
+from hydra import compose, initialize_config_dir
+
+from bellman.admission.accept_all import AcceptAll
+from bellman.build import build
+from bellman.controllers.bellman import QueueLaw
+from bellman.controllers.none import NoControl
+from bellman.engines.base import Control, EngineDied, Request
+from tests.engines.vllm.conftest import MARK, ROOT, wait_until_gone
+
+MODEL = ROOT / "models" / "smollm2-135m-instruct"
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        importlib.util.find_spec("vllm") is None or not (MODEL / "config.json").exists(),
+        reason="vLLM or the model is not here: scripts/setup_cpu.sh",
+    ),
+]
+NO_CONTROL = Control(NoControl(), AcceptAll(), 0.2)
+FULL_AT_ONE = Control(QueueLaw(q_low=0, q_high=1, max_step=1.0), AcceptAll(), 0.2)
+
+
+def a_request(forced: int | None = None) -> Request:
+    prompt = "The river rose after a week of rain.\n\nSummarize the text above in one sentence."
+    return Request(1, "d1", prompt, 20, 40, forced_output_tokens=forced)
+
+
+async def test_serves_signals_forces_lengths_and_dies_in_the_open(tmp_path: Path) -> None:
+    with initialize_config_dir(str(ROOT / "conf"), version_base="1.3"):
+        config = compose("config", overrides=["engine=vllm_cpu", f"model={MODEL}"])
+    config.engine.environment[MARK] = str(tmp_path)
+    engine = build(config.engine, "engine").create(None, tmp_path)
+    async with engine:
+        async with engine.session(NO_CONTROL) as session:
+            headers: list[str] = []
+            completion = await session.generate(a_request(), headers.extend)
+            assert completion.text
+            assert completion.prompt_tokens > engine.count_tokens(a_request().prompt) > 10
+            assert 1 <= completion.output_tokens <= 40
+            assert completion.finish_reason in {"stop", "length"}
+            assert headers == ["0.0000"]
+            forced = await session.generate(a_request(forced=57), lambda _: None)
+            assert (forced.text, forced.output_tokens) == (None, 57)
+        async with engine.session(FULL_AT_ONE) as session:
+            long = asyncio.create_task(session.generate(a_request(forced=100), lambda _: None))
+            while (await session.state()).level != 1.0:
+                await asyncio.sleep(0.1)
+            state = await session.state()
+            assert state.observation is not None
+            assert state.observation.running == 1
+            assert state.observation.kv_usage > 0
+            await long
+            await kill_the_engine_core(session)
+        assert engine.describe()["versions"]["torch"].startswith("2.")
+    wait_until_gone(tmp_path)
+
+
+async def kill_the_engine_core(session) -> None:
+    """The API server lives on for a moment; the request in flight must still end as a death."""
+    in_flight = asyncio.create_task(session.generate(a_request(forced=500), lambda _: None))
+    await asyncio.sleep(1.0)
+    mine = psutil.Process(os.getpid()).children(recursive=True)
+    core = [process for process in mine if "EngineCore" in " ".join(process.cmdline())]
+    assert core, [process.cmdline() for process in mine]
+    core[0].kill()
+    with pytest.raises(EngineDied, match="the vLLM server is gone"):
+        await in_flight
