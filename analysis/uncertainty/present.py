@@ -1,0 +1,102 @@
+"""What a finished uncertainty study shows: the claims' range, and what moves them most."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+CLAIMS = {
+    "end-to-end latency": "e2e latency, times lower",
+    "energy": "energy less, share",
+    "energy: per request": "energy a request less, share",
+    "requests served": "requests served more, share",
+}
+"""What is shown, of all that uncertainty.json has."""
+AS_IT_IS = "as fitted"
+
+
+@dataclass(frozen=True)
+class Range:
+    """What one coefficient does to one claim."""
+
+    coefficient: str
+    low: float
+    high: float
+    factors: tuple[float, ...]
+
+    @property
+    def width(self) -> float:
+        """How far the claim moves."""
+        return self.high - self.low
+
+
+def tornado(folder: Path, console: Console, *, draw: bool) -> None:
+    """Print the ranges; with `draw`, first draw the figure."""
+    study = json.loads((folder / "uncertainty.json").read_text())
+    if draw:
+        draw_figure(study, folder / "figures")
+    for claim in CLAIMS:
+        console.print(claim_table(study, claim))
+    console.print(f"records, figure and uncertainty.json: {folder}", markup=False, soft_wrap=True)
+
+
+def estimates(study: dict[str, object], claim: str) -> list[tuple[str, float, float]]:
+    """Return (coefficient, factor, estimate) of every run that has the claim."""
+    results = study["results"]
+    assert isinstance(results, list)
+    return [
+        (result["coefficient"], result["factor"], result["claims"][claim])
+        for result in results
+        if result["claims"].get(claim) is not None
+    ]
+
+
+def as_fitted(study: dict[str, object], claim: str) -> float | None:
+    """Return the claim with the profile as it is."""
+    return next((value for name, _, value in estimates(study, claim) if name == AS_IT_IS), None)
+
+
+def ranges(study: dict[str, object], claim: str) -> list[Range]:
+    """Return what each coefficient does to a claim, the widest first."""
+    base = as_fitted(study, claim)
+    if base is None:
+        return []
+    found: dict[str, list[tuple[float, float]]] = {}
+    for name, factor, value in estimates(study, claim):
+        if name != AS_IT_IS:
+            found.setdefault(name, []).append((factor, value))
+    all_ranges = [
+        Range(
+            name,
+            min(base, *(value for _, value in points)),
+            max(base, *(value for _, value in points)),
+            tuple(factor for factor, _ in points),
+        )
+        for name, points in found.items()
+    ]
+    return sorted(all_ranges, key=lambda one: -one.width)
+
+
+def claim_table(study: dict[str, object], claim: str) -> Table:
+    """Build the table of one claim."""
+    base = as_fitted(study, claim)
+    text = "n/a" if base is None else f"{base:.4g}"
+    table = Table(title=f"{CLAIMS[claim]}: {text} ({study['source']})", title_justify="left")
+    for name in ("coefficient", "factors", "lowest", "highest"):
+        table.add_column(name, justify="left" if name == "coefficient" else "right")
+    for one in ranges(study, claim):
+        factors = ", ".join(f"{factor:g}" for factor in one.factors)
+        table.add_row(one.coefficient, factors, f"{one.low:.4g}", f"{one.high:.4g}")
+    return table
+
+
+def draw_figure(study: dict[str, object], target: Path) -> None:
+    """Draw the tornado."""
+    # Imported here: a run that is only shown again does not wait for the drawing library.
+    from analysis.figures import style, uncertainty_tornado  # noqa: PLC0415
+
+    target.mkdir(exist_ok=True)
+    style.use_style()
+    style.save(uncertainty_tornado.draw(study), target, "uncertainty_tornado")

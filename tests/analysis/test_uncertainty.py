@@ -1,0 +1,58 @@
+"""The tornado: ranges by coefficient, the widest first."""
+
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from analysis.uncertainty.present import claim_table, draw_figure, ranges
+from bellman.errors import ConfigError
+from experiments.simulator_uncertainty import UncertaintyStudy, changed
+from tests.engines.simulated.loads import PROFILE
+
+
+def result(name: str, factor: float, served: float | None) -> dict[str, object]:
+    return {"coefficient": name, "factor": factor, "claims": {"requests served": served}}
+
+
+STUDY: dict[str, object] = {
+    "source": "simulated",
+    "results": [
+        result("as fitted", 1.0, 0.20),
+        result("time.token_ms", 0.9, 0.21),
+        result("time.token_ms", 1.1, 0.19),
+        result("energy.idle_w", 0.5, 0.20),
+        result("time.host_ms", 2.0, 0.25),
+        result("time.host_ms", 0.5, None),
+    ],
+}
+
+
+def test_the_widest_range_is_first_and_contains_the_fitted_value() -> None:
+    found = ranges(STUDY, "requests served")
+    assert [one.coefficient for one in found] == ["time.host_ms", "time.token_ms", "energy.idle_w"]
+    assert (found[0].low, found[0].high) == (0.20, 0.25)
+    assert (found[1].low, found[1].high) == (0.19, 0.21)
+
+
+def test_a_claim_that_no_run_has_is_not_a_zero(tmp_path: Path) -> None:
+    assert ranges(STUDY, "energy") == []
+    console = Console(record=True, width=100)
+    console.print(claim_table(STUDY, "energy"))
+    assert "n/a" in console.export_text()
+    draw_figure(STUDY, tmp_path / "figures")
+    assert (tmp_path / "figures" / "uncertainty_tornado.pdf").exists()
+
+
+def test_one_coefficient_is_changed_and_nothing_else() -> None:
+    new = changed(PROFILE, "time.token_ms", 1.1)
+    assert new.time.token_ms == pytest.approx(1.1 * PROFILE.time.token_ms)
+    assert new.energy == PROFILE.energy
+    assert changed(PROFILE, "as fitted", 1.0) is PROFILE
+
+
+def test_unknown_coefficients_are_refused() -> None:
+    with pytest.raises(ConfigError, match="time.speed"):
+        changed(PROFILE, "time.speed", 1.1)
+    with pytest.raises(ConfigError, match=r"study\.factors\.time\.token_ms"):
+        UncertaintyStudy({"time.token_ms": []})
