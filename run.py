@@ -48,10 +48,12 @@ def job(config: DictConfig) -> None:
 def main() -> int:
     """Run from the command line and return the exit status."""
     os.environ["HYDRA_FULL_ERROR"] = "1"  # let exceptions through to here
+    # A shell starts background jobs with SIGINT ignored; SIGTERM comes in by the same door.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
     try:
         job()
-    except (HydraException, OmegaConfBaseException) as mistake:
+    except (HydraException, OmegaConfBaseException, ValueError) as mistake:
         print(f"error: {one_line(mistake, sys.argv[1:])}", file=sys.stderr)
         return USER_ERROR
     except KeyboardInterrupt:

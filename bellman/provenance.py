@@ -13,8 +13,8 @@ from typing import Any
 import psutil
 
 ROOT = Path(__file__).parent.parent
-CODE_FOLDERS = ("bellman", "experiments")
-"""What determines the records; analysis is left out, since figures can be drawn again."""
+CODE_FOLDERS = ("bellman", "experiments", "analysis/capacity")
+"""What determines the records; the rest of analysis is left out: figures can be drawn again."""
 PACKAGES = (
     "async-solipsism",
     "aiohttp",
@@ -40,7 +40,7 @@ def code_digest() -> str:
     digest = hashlib.sha256()
     for folder in CODE_FOLDERS:
         for path in sorted((ROOT / folder).rglob("*")):
-            if path.is_file() and path.suffix in {".py", ".parquet", ".json", ".yaml"}:
+            if path.is_file() and path.suffix in {".py", ".parquet", ".json", ".yaml", ".csv"}:
                 digest.update(path.relative_to(ROOT).as_posix().encode() + b"\0")
                 digest.update(path.read_bytes() + b"\0")
     return digest.hexdigest()

@@ -85,7 +85,7 @@ def claim_folder(path: Path, identity: str) -> RunFolder:
                 f"{path} is being written by process {status['process_id']}: wait for it"
             )
         path.rename(_free_name(path))
-    path.mkdir(parents=True)
+    path.mkdir(parents=True, exist_ok=True)
     folder = RunFolder(path, identity)
     folder.set_status("running")
     return folder

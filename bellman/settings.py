@@ -1,12 +1,14 @@
 """The whole configuration, built and validated before anything runs."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
 
+from bellman.admission.accept_all import AcceptAll
 from bellman.app.budget import BudgetRules
 from bellman.build import build, build_class
+from bellman.controllers.none import NoControl
 from bellman.engines.base import Control
 from bellman.episode import Arm
 from bellman.errors import require
@@ -128,6 +130,12 @@ class Settings:
     """What the procedure itself is told, where it takes more than the above; else None."""
 
     @property
+    def uncontrolled(self) -> Arm:
+        """Whose capacity is measured, whatever the baseline is."""
+        control = Control(NoControl(), AcceptAll(), self.signal.period_s)
+        return Arm("none", control, self.baseline.adaptation)
+
+    @property
     def arms(self) -> tuple[Arm, Arm]:
         """The baseline first."""
         return (self.baseline, self.treatment)
@@ -142,9 +150,7 @@ def read_settings(config: DictConfig) -> Settings:
     baseline = read_arm(config.baseline, signal.period_s, "baseline.")
     treatment = read_arm(config, signal.period_s, "")
     if treatment.name == baseline.name:
-        treatment = Arm(
-            f"{treatment.name} again", treatment.control, treatment.adaptation, treatment.calibrated
-        )
+        treatment = replace(treatment, name=f"{treatment.name} {difference(treatment, baseline)}")
     return Settings(
         run=build_class(RunSettings, own, ""),
         signal=signal,
@@ -164,20 +170,33 @@ def read_settings(config: DictConfig) -> Settings:
     )
 
 
+def difference(treatment: Arm, baseline: Arm) -> str:
+    """Say in a word how an arm differs from one with the same law and admission."""
+    if treatment == baseline:
+        return "again"
+    if treatment.adaptation.name != baseline.adaptation.name:
+        return treatment.adaptation.name
+    return "changed"
+
+
 def read_arm(node: DictConfig, period_s: float, prefix: str) -> Arm:
     """Build the arm that `node.controller`, `node.adaptation` and `node.admission` describe."""
     controller = build(node.controller, f"{prefix}controller")
     admission = build(node.admission, f"{prefix}admission")
-    adaptation = OmegaConf.to_container(node.adaptation, resolve=True)
-    assert isinstance(adaptation, dict)
-    calibrated = bool(adaptation.pop("calibrated"))
+    adaptation = node.adaptation
+    calibrated = False
+    if isinstance(adaptation, DictConfig):
+        values = OmegaConf.to_container(adaptation, resolve=True)
+        assert isinstance(values, dict)
+        calibrated = bool(values.pop("calibrated", False))
+        adaptation = OmegaConf.create(values)
     names = [controller.name, admission.name]
     if controller.name == "none" and admission.name:
         names = [admission.name]
     return Arm(
         name="+".join(name for name in names if name),
         control=Control(controller, admission, period_s),
-        adaptation=build(OmegaConf.create(adaptation), f"{prefix}adaptation"),
+        adaptation=build(adaptation, f"{prefix}adaptation"),
         calibrated=calibrated,
     )
 

@@ -9,7 +9,7 @@ from bellman.energy.base import EnergyMeter, EnergyReading, EnergyReport
 from bellman.engines.base import EngineSession
 from bellman.engines.source import Source
 from bellman.load.schedule import Phase
-from bellman.records import DRAIN
+from bellman.records import DRAIN, WARMUP
 
 DISAGREEMENT = 0.05
 """Share by which an energy counter and power samples may differ before the window is flagged."""
@@ -90,9 +90,9 @@ class Timeline:
         self._last_reading = meter.read()
 
     async def run(self, period_s: float) -> None:
-        """Sample every `period_s`, until cancelled."""
+        """Sample at once and then every `period_s`, until cancelled."""
         loop = asyncio.get_running_loop()
-        tick = 1
+        tick = 0
         while True:
             await asyncio.sleep(self._start_s + tick * period_s - loop.time())
             await self.sample()
@@ -154,13 +154,14 @@ def energy_windows(
     arm: str,
     start_s: float,
 ) -> list[EnergyWindow]:
-    """Return a window for each phase, `drain` and `total`.
+    """Return a window for each phase, `drain`, and `total`: all but the warm-up.
 
     `readings` are those at each phase's start, at the schedule's end and at the episode's end.
     """
     names = [phase.name for phase in phases] + [DRAIN]
     pairs = [*zip(names, readings[:-1], readings[1:], strict=True)]
-    pairs.append(("total", readings[0], readings[-1]))
+    counted = next((i for i, phase in enumerate(phases) if phase.name != WARMUP), 0)
+    pairs.append(("total", readings[counted], readings[-1]))
     windows = []
     for name, before, after in pairs:
         energy_j = difference(before.energy_j, after.energy_j)

@@ -10,7 +10,6 @@ from pathlib import Path
 import pyarrow as pa
 from rich.console import Console
 
-from bellman.app.budget import BudgetRules
 from bellman.app.obedience import asked_words
 from bellman.app.prompts import PromptBook
 from bellman.app.summarization import SummarizationApp
@@ -20,7 +19,7 @@ from bellman.energy.base import EnergyMeter
 from bellman.engines.base import Engine, EngineSession
 from bellman.engines.runtime import RunCoroutine, running
 from bellman.episode import Arm, EpisodePlan, EpisodeResult, run_episode
-from bellman.errors import ConfigError, RunError
+from bellman.errors import RunError
 from bellman.load.arrivals.lengths import lengths_of
 from bellman.load.saturation import CapacityMeasurement, measure_capacity
 from bellman.load.schedule import Schedule, ScheduledRequest, draw_documents
@@ -133,9 +132,6 @@ def app_maker(settings: Settings, corpus: Corpus, engine: Engine, texts: TextSto
         rules.words_per_token,
     )
 
-    for arm in settings.arms:
-        check_asked_words(rules, arm, engine)
-
     def make_app(session: EngineSession, arm: Arm) -> SummarizationApp:
         return SummarizationApp(
             session,
@@ -150,20 +146,6 @@ def app_maker(settings: Settings, corpus: Corpus, engine: Engine, texts: TextSto
         )
 
     return make_app
-
-
-def check_asked_words(rules: BudgetRules, arm: Arm, engine: Engine) -> None:
-    """Refuse, before anything runs, budgets that the engine's response bank has no answers for."""
-    for budget_words in rules.ladder_words:
-        asked = asked_words(budget_words, calibrated=arm.calibrated, obedience=engine.obedience)
-        if engine.source == "simulated" and engine.obedience and asked not in engine.obedience:
-            raise ConfigError(
-                "application.default_words",
-                rules.default_words,
-                f"its budget of {asked} words is not in the response bank, which has "
-                f"{', '.join(map(str, engine.obedience))}; choose default_words and ladder_ratio "
-                "by those, or engine/bank=extractive",
-            )
 
 
 def meter(settings: Settings, session: EngineSession) -> EnergyMeter:
@@ -187,8 +169,8 @@ def find_capacity(parts: Parts, folder: Path, console: Console) -> float:
     )
 
     async def saturate() -> CapacityMeasurement:
-        async with engine.session(settings.baseline.control) as session:
-            app = parts.make_app(session, settings.baseline)
+        async with engine.session(settings.uncontrolled.control) as session:
+            app = parts.make_app(session, settings.uncontrolled)
             documents = draw_documents(
                 parts.document_ids, CAPACITY_REQUESTS, settings.run.seed, CAPACITY_STREAM
             )
@@ -199,7 +181,7 @@ def find_capacity(parts: Parts, folder: Path, console: Console) -> float:
                 scheduled = ScheduledRequest(
                     index, 0.0, documents[index], "capacity", prompt_tokens, output_tokens
                 )
-                record = app.intend(scheduled, 0, settings.baseline.name, engine.source)
+                record = app.intend(scheduled, 0, settings.uncontrolled.name, engine.source)
                 await app.summarize(scheduled, record)
                 if record.status != "ok":
                     raise RunError(f"a request of the capacity measurement failed: {record.reason}")
@@ -210,7 +192,7 @@ def find_capacity(parts: Parts, folder: Path, console: Console) -> float:
     write_json(
         {
             **asdict(measured),
-            "method": "completions of the saturated engine, closed loop, baseline arm",
+            "method": "completions of the saturated engine, closed loop, without control",
             "source": engine.source,
         },
         folder / "capacity.json",

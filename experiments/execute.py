@@ -1,5 +1,7 @@
 """From a configuration to a finished run folder: identity, procedure, presentation, status."""
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -8,11 +10,46 @@ from omegaconf import DictConfig, OmegaConf
 from rich.console import Console
 
 from bellman import provenance
+from bellman.app.budget import BudgetRules
+from bellman.app.obedience import asked_words
+from bellman.build import find_target
 from bellman.corpus.base import Corpus
 from bellman.engines.base import Engine
+from bellman.episode import Arm
+from bellman.errors import ConfigError
 from bellman.records import write_json
 from bellman.run_folder import RunFolder, claim_folder, reached, run_id
 from bellman.settings import Settings, identity_values, read_settings
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A run that is known to be able to start."""
+
+    settings: Settings
+    corpus: Corpus
+    engine: Engine
+    identity: str
+    path: Path
+    procedure: Callable[..., None]
+    present: Callable[..., None]
+
+
+def prepare(config: DictConfig) -> Prepared:
+    """Check everything that can be checked before anything runs; raises `ConfigError`.
+
+    Loads the corpus and the response bank, but starts no engine and writes nothing.
+    """
+    settings = read_settings(config)
+    procedure = find_target(settings.run.procedure, "procedure", get_method)
+    present = find_target(settings.run.presentation, "presentation", get_method)
+    corpus = settings.corpus.load()
+    identity = run_id(identity_values(config), provenance.code_digest(), corpus.digest)
+    path = folder_path(settings, identity)
+    engine = settings.engine.create(corpus, path)
+    for arm in settings.arms:
+        check_asked_words(settings.application, arm, engine)
+    return Prepared(settings, corpus, engine, identity, path, procedure, present)
 
 
 def execute(config: DictConfig, console: Console) -> Path:
@@ -20,35 +57,49 @@ def execute(config: DictConfig, console: Console) -> Path:
 
     Raises `ConfigError` before anything runs, `RunError` when it cannot go on.
     """
-    settings = read_settings(config)
-    corpus = settings.corpus.load()
-    identity = run_id(identity_values(config), provenance.code_digest(), corpus.digest)
-    path = folder_path(settings, identity)
-    engine = settings.engine.create(corpus, path)
-    present = get_method(settings.run.presentation)
-    status = reached(path, identity)
+    run = prepare(config)
+    status = reached(run.path, run.identity)
     if status == "done":
-        console.print(f"{path} holds this very run, finished; shown again:")
-        present(path, console, draw=False)
-        return path
+        console.print(f"{run.path} holds this very run, finished; shown again:")
+        run.present(run.path, console, draw=False)
+        return run.path
     if status == "recorded":
-        folder = RunFolder(path, identity)
+        folder = RunFolder(run.path, run.identity)
     else:
-        folder = claim_folder(path, identity)
-        (path / "config.yaml").write_text(OmegaConf.to_yaml(config, resolve=True))
-        made_with = provenance.collect(corpus=describe_corpus(corpus))
-        write_provenance(path, made_with, engine)
-        try:
-            get_method(settings.run.procedure)(settings, corpus, engine, folder, console)
-        except BaseException as error:
-            end_early(folder, error)
-            raise
-        finally:
-            write_provenance(path, made_with, engine)  # now with what the engine found out
-        folder.set_status("recorded")
-    present(path, console, draw=True)
+        folder = claim_folder(run.path, run.identity)
+        record(run, config, folder, console)
+    run.present(run.path, console, draw=True)
     folder.set_status("done")
-    return path
+    return run.path
+
+
+def record(run: Prepared, config: DictConfig, folder: RunFolder, console: Console) -> None:
+    """Run the procedure; whatever happens, status and provenance say so."""
+    (run.path / "config.yaml").write_text(OmegaConf.to_yaml(config, resolve=True))
+    made_with = provenance.collect(corpus=describe_corpus(run.corpus))
+    write_provenance(run.path, made_with, run.engine)
+    try:
+        run.procedure(run.settings, run.corpus, run.engine, folder, console)
+    except BaseException as error:
+        end_early(folder, error)
+        raise
+    finally:
+        write_provenance(run.path, made_with, run.engine)  # now with what the engine found out
+    folder.set_status("recorded")
+
+
+def check_asked_words(rules: BudgetRules, arm: Arm, engine: Engine) -> None:
+    """Refuse, before anything runs, budgets that the engine's response bank has no answers for."""
+    for budget_words in rules.ladder_words:
+        asked = asked_words(budget_words, calibrated=arm.calibrated, obedience=engine.obedience)
+        if engine.source == "simulated" and engine.obedience and asked not in engine.obedience:
+            raise ConfigError(
+                "application.default_words",
+                rules.default_words,
+                f"its budget of {asked} words is not in the response bank, which has "
+                f"{', '.join(map(str, engine.obedience))}; choose default_words and ladder_ratio "
+                "by those, or engine/bank=extractive",
+            )
 
 
 def describe_corpus(corpus: Corpus) -> dict[str, Any]:

@@ -15,9 +15,9 @@ from omegaconf.errors import OmegaConfBaseException
 from rich.console import Console
 
 from analysis.sweep import write_sweep
-from bellman.errors import ConfigError
+from bellman.errors import ConfigError, RunError
 from bellman.records import write_json
-from bellman.settings import read_settings
+from experiments.execute import prepare
 from experiments.messages import one_line
 
 JOB = "job.json"
@@ -60,8 +60,8 @@ class SweepCallback(Callback):
                 OverridesParser.create().parse_overrides(overrides), None
             ):
                 for job in batch:
-                    read_settings(compose(config_name=config.hydra.job.config_name, overrides=job))
-        except (ConfigError, HydraException, OmegaConfBaseException) as error:
+                    prepare(compose(config_name=config.hydra.job.config_name, overrides=job))
+        except (ConfigError, RunError, HydraException, OmegaConfBaseException) as error:
             print(f"error: {one_line(error, overrides)}", file=sys.stderr)
             raise SystemExit(2) from None
 

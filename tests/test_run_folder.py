@@ -46,6 +46,10 @@ def test_a_folder_with_other_things_is_refused(tmp_path):
         claim_folder(tmp_path, IDENTITY)
 
 
+def test_an_empty_folder_is_taken(tmp_path):
+    assert claim_folder(tmp_path, IDENTITY).path == tmp_path
+
+
 def test_an_unfinished_try_is_moved_aside_not_lost(tmp_path):
     for _ in range(2):
         folder = claim_folder(tmp_path / "run", IDENTITY)

@@ -80,10 +80,9 @@ class BudgetRules:
         return tuple(rungs)
 
     def budget_words(self, scale: float) -> int:
-        """Return the largest rung that is not above scale x default, at least the lowest rung."""
-        # The tolerance keeps 0.7071... x 300 on its own rung of 212.
-        wanted = scale * self.default_words + 0.5
-        return next((rung for rung in self.ladder_words if rung <= wanted), self.ladder_words[-1])
+        """Return the rung nearest to scale x default by ratio (ours; the longer one on a tie)."""
+        wanted = scale * self.default_words
+        return min(self.ladder_words, key=lambda rung: (abs(math.log(rung / wanted)), -rung))
 
     def max_tokens(self, asked_words: int) -> int:
         """Return the token guard for an answer of `asked_words`."""

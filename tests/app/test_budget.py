@@ -29,13 +29,8 @@ def test_the_ladder_ends_at_the_floor():
 
 
 def test_known_budgets():
-    assert [rules().budget_words(scale) for scale in (1.0, 0.9, 0.5, 0.25, 0.01)] == [
-        300,
-        212,
-        150,
-        75,
-        75,
-    ]
+    scales = (1.0, 0.9, 0.8, 0.5, 0.25, 0.01)
+    assert [rules().budget_words(scale) for scale in scales] == [300, 300, 212, 150, 75, 75]
 
 
 @given(

@@ -66,6 +66,7 @@ class SimulatedEngine:
 
     def create(self, corpus: Corpus, logs: Path | None = None) -> "RunningSimulatedEngine":
         """Make the engine, with the configured bank opened for the corpus; it keeps no logs."""
+        require(self.bank is not None, "engine.bank", None, "must be an option of engine/bank")
         return self.with_bank(self.bank.open(corpus))
 
     def with_bank(
