@@ -11,9 +11,10 @@ import pandas as pd
 
 from analysis import metrics
 from analysis.congested_phase import PairedArms, pair_arms
-from analysis.frames import CONGESTED, Run
+from analysis.frames import Run
 from analysis.statistics import Array, Estimate, Index, bootstrap, divide, ratio, ratio_of_means
 from analysis.verdict import Claim, Companion, judge
+from bellman.load.schedule import CONGESTED
 
 LOSS_MARGIN = 0.01
 """Share of requests that one arm may lose beyond the other before it matters."""
@@ -177,9 +178,7 @@ def _window_ratios(pairs: PairedArms, index: Index) -> Array:
 
 
 def _largest_ratio(pairs: PairedArms, index: Index) -> Array:
-    # In parts: all resamples of many windows at once would take hundreds of megabytes.
-    parts = np.array_split(index, max(1, len(index) // 500))
-    ratios = np.concatenate([_window_ratios(pairs, part) for part in parts])
+    ratios = _window_ratios(pairs, index)
     known = ~np.isnan(ratios)
     largest = np.where(known, ratios, -np.inf).max(axis=1, initial=-np.inf)
     return np.where(known.any(axis=1), largest, np.nan)

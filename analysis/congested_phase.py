@@ -7,8 +7,9 @@ import numpy as np
 import pandas as pd
 
 from analysis import metrics
-from analysis.frames import CONGESTED, Phase, Run
+from analysis.frames import Run
 from analysis.statistics import Array, divide
+from bellman.load.schedule import CONGESTED, Phase
 
 WINDOW_S = 10.0
 

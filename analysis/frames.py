@@ -1,6 +1,5 @@
 """Reads run folders into pandas frames, with the derived times of every request."""
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,30 +7,11 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from omegaconf import OmegaConf
 
+from analysis import read
 from bellman.errors import RunError
+from bellman.load.schedule import Phase, Schedule
 from bellman.records import STATUSES, WARMUP
-
-CONGESTED = "congested"
-"""The phase that the paper's claims are about."""
-INTERRUPTED = "interrupted: no record was written"
-"""Reason of an intended request that a killed run left without a record."""
-
-
-@dataclass(frozen=True)
-class Phase:
-    """One part of the schedule, the same in all repeats."""
-
-    name: str
-    start_s: float
-    end_s: float
-    rate_rps: float | None
-
-    @property
-    def length_s(self) -> float:
-        """Seconds from start to end."""
-        return self.end_s - self.start_s
 
 
 @dataclass(frozen=True)
@@ -98,12 +78,14 @@ class Run:
 
     @property
     def complete_repeats(self) -> list[int]:
-        """Repeats in which every arm ran to its end: the only ones whose arms are compared."""
-        cut = self.requests["reason"] == INTERRUPTED
-        whole = self.requests[~cut].groupby("repeat", observed=True)["arm"].nunique()
-        broken = set(self.requests.loc[cut, "repeat"])
-        complete = whole.index[whole == len(self.arms)].to_numpy(dtype=np.int64)
-        return [int(repeat) for repeat in complete if repeat not in broken]
+        """Repeats in which every arm ran to its end: the only ones whose arms are compared.
+
+        An episode stands in episodes.json once it has ended; the records of one that was cut
+        short say `unfinished`, as those of a finished one may.
+        """
+        ended = {(int(episode["repeat"]), str(episode["arm"])) for episode in self.episodes}
+        repeats = sorted({repeat for repeat, _ in ended})
+        return [n for n in repeats if all((n, arm) in ended for arm in self.arms)]
 
     def phase(self, name: str) -> Phase | None:
         """Return the phase called `name`, or None when the schedule has none."""
@@ -112,7 +94,7 @@ class Run:
     def above_capacity(self, phase: Phase) -> bool | None:
         """Whether more is offered than the engine can serve; None when either rate is unknown."""
         capacity_rps = self.capacity.get("capacity_rps")
-        if capacity_rps is None or phase.rate_rps is None:
+        if capacity_rps is None or np.isnan(phase.rate_rps):
             return None
         return phase.rate_rps > float(capacity_rps)
 
@@ -123,33 +105,26 @@ def load_run(folder: Path) -> Run:
     if not (folder / "requests.parquet").exists():
         remedy = "give the folder of a run; a killed one: python -m analysis.rebuild FOLDER"
         raise RunError(f"{folder}: no requests.parquet; {remedy}")
-    requests = pd.read_parquet(folder / "requests.parquet")
-    episodes = _read_json(folder / "episodes.json", [])
-    arms = _read_json(folder / "arms.json", None) or _arms_by_first_seen(requests)
+    requests = read.frame(folder / "requests.parquet")
+    episodes = read.json_file(folder / "episodes.json", [])
+    arms = read.json_file(folder / "arms.json", None) or _arms_by_first_seen(requests)
     order = list(dict.fromkeys((arms["baseline"], *arms["treatments"])))
-    phases = _phases(episodes, requests)
+    phases = _phases(folder, episodes, requests)
     return Run(
         folder=folder,
         requests=derive(_typed(requests, order, phases)),
-        timeline=_typed(_read_frame(folder / "timeline.parquet"), order, phases),
-        energy=_energy(_read_json(folder / "energy.json", {})),
+        timeline=_typed(read.frame(folder / "timeline.parquet"), order, phases),
+        energy=_energy(read.json_file(folder / "energy.json", {})),
         quality=_quality(folder / "quality.parquet"),
         episodes=episodes,
         phases=phases,
         baseline=arms["baseline"],
         treatments=tuple(arms["treatments"]),
-        config=_config(folder / "config.yaml"),
-        provenance=_read_json(folder / "provenance.json", {}),
-        status=_read_json(folder / "status.json", {}),
-        capacity=_read_json(folder / "capacity.json", {}) or {},
+        config=read.config(folder / "config.yaml"),
+        provenance=read.json_file(folder / "provenance.json", {}),
+        status=read.json_file(folder / "status.json", {}),
+        capacity=read.json_file(folder / "capacity.json", {}) or {},
     )
-
-
-def load_requests(folders: Sequence[Path]) -> pd.DataFrame:
-    """Load the requests of several runs (a sweep) into one frame; column `run` names the folder."""
-    frames = [load_run(folder).requests.assign(run=Path(folder).name) for folder in folders]
-    frame = pd.concat(frames, ignore_index=True)
-    return frame.astype({"run": "category", "arm": "category", "phase": "category"})
 
 
 def derive(requests: pd.DataFrame) -> pd.DataFrame:
@@ -188,15 +163,20 @@ def _typed(frame: pd.DataFrame, arms: list[str], phases: Sequence[Phase]) -> pd.
     return frame.astype(types)
 
 
-def _phases(episodes: list[dict[str, Any]], requests: pd.DataFrame) -> tuple[Phase, ...]:
-    if episodes:
-        return tuple(
-            Phase(p["name"], float(p["start_s"]), float(p["end_s"]), p.get("rate_rps"))
-            for p in episodes[0]["phases"]
-        )
+def _phases(
+    folder: Path, episodes: list[dict[str, Any]], requests: pd.DataFrame
+) -> tuple[Phase, ...]:
+    """Return the phases that an episode or the schedule names, else those seen in the requests."""
+    named = next((episode["phases"] for episode in episodes if "phases" in episode), None)
+    if named is not None:
+        return tuple(Phase(**phase) for phase in named)
+    schedule = folder / "schedule.parquet"
+    if schedule.exists():
+        return Schedule.from_table(read.parquet(schedule), 0).phases
+    # Another tool's records: the rates are not known.
     spans = requests.groupby("phase", sort=False)["intended_s"].agg(["min", "max"])
     return tuple(
-        Phase(str(name), float(low), float(high), None)
+        Phase(str(name), float(low), float(high), np.nan)
         for name, low, high in spans.sort_values("min").itertuples()
     )
 
@@ -215,20 +195,4 @@ def _energy(content: dict[str, Any]) -> pd.DataFrame:
 
 
 def _quality(path: Path) -> pd.DataFrame | None:
-    return pd.read_parquet(path) if path.exists() else None
-
-
-def _config(path: Path) -> dict[str, Any]:
-    if not path.exists():
-        return {}
-    content = OmegaConf.to_container(OmegaConf.load(path), resolve=True)
-    assert isinstance(content, dict)
-    return {str(key): value for key, value in content.items()}
-
-
-def _read_frame(path: Path) -> pd.DataFrame:
-    return pd.read_parquet(path) if path.exists() else pd.DataFrame()
-
-
-def _read_json(path: Path, default: Any) -> Any:
-    return json.loads(path.read_text()) if path.exists() else default
+    return read.frame(path) if path.exists() else None

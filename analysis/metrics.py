@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from analysis.frames import Phase
+from bellman.load.schedule import Phase
 from bellman.slo import Slo
 
 Array = npt.NDArray[np.float64]

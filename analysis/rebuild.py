@@ -5,29 +5,24 @@ become `unfinished`, and summary, claims, figures and report follow, marked as i
 compare only the repeats in which every arm ran to its end.
 """
 
-import json
 import sys
 from pathlib import Path
 
 import pandas as pd
 import psutil
 import pyarrow as pa
-import pyarrow.parquet as pq
 from rich.console import Console
 
-from analysis import figures, report
-from analysis.frames import INTERRUPTED
+from analysis import figures, read, report
 from analysis.summarize import summarize
 from analysis.tables import print_tables
-from bellman.errors import RunError
-from bellman.records import (
-    REQUESTS,
-    TEXTS,
-    TIMELINE,
-    read_json_lines,
-    write_json,
-    write_parquet,
-)
+from bellman.build import build
+from bellman.errors import ConfigError, RunError
+from bellman.records import REQUESTS, TEXTS, TIMELINE, write_json, write_parquet
+from bellman.run_folder import STATUS
+
+INTERRUPTED = "interrupted: no record was written"
+"""Reason of an intended request that a killed run left without a record."""
 
 
 def rebuild(folder: Path) -> None:
@@ -47,29 +42,42 @@ def rebuild_records(folder: Path) -> None:
     if not lines.exists():
         raise RunError(f"{folder}: no requests.jsonl; nothing was recorded there")
     _mark_interrupted(folder)
-    recorded = read_json_lines(lines, REQUESTS)
+    recorded = read.lines(lines, REQUESTS)
     if recorded.num_rows == 0:
         raise RunError(f"{lines}: no request had ended when the run was killed; run it again")
-    schedule = folder / "schedule.parquet"
-    lost = unfinished(recorded, pq.read_table(schedule)) if schedule.exists() else []
-    lost_table = pa.Table.from_pylist(lost, schema=REQUESTS)
+    lost_table = pa.Table.from_pylist(unfinished(folder, recorded), schema=REQUESTS)
     write_parquet(pa.concat_tables([recorded, lost_table]), folder / "requests.parquet")
     for name, schema in (("timeline", TIMELINE), ("texts", TEXTS)):
         source = folder / f"{name}.jsonl"
         if source.exists():
-            write_parquet(read_json_lines(source, schema), folder / f"{name}.parquet")
+            write_parquet(read.lines(source, schema), folder / f"{name}.parquet")
 
 
-def unfinished(recorded: pa.Table, schedule: pa.Table) -> list[dict[str, object]]:
-    """Return a record for every intended request without one, in the episodes that had begun."""
+def unfinished(folder: Path, recorded: pa.Table) -> list[dict[str, object]]:
+    """Return a record for every intended request without one, in the episode that was cut short.
+
+    None where the load model does not send the schedule: what its users would have sent after the
+    kill nobody knows.
+    """
+    schedule = folder / "schedule.parquet"
+    if not schedule.exists() or not _sends_schedule(folder):
+        return []
+    episodes = read.json_file(folder / "episodes.json", [])
+    ended = {(episode["repeat"], episode["arm"]) for episode in episodes}
+    planned = read.frame(schedule)
     keys = recorded.select(["repeat", "arm", "request_id", "source"]).to_pandas()
-    planned = schedule.to_pandas()
     rows: list[dict[str, object]] = []
     for (repeat, arm), done in keys.groupby(["repeat", "arm"], sort=True):
-        missing = planned[planned["repeat"] == repeat]
-        missing = missing[~missing["request_id"].isin(done["request_id"])]
-        rows += _records(missing, str(arm), str(done["source"].iloc[0]))
+        if (repeat, arm) not in ended:
+            missing = planned[planned["repeat"] == repeat]
+            missing = missing[~missing["request_id"].isin(done["request_id"])]
+            rows += _records(missing, str(arm), str(done["source"].iloc[0]))
     return rows
+
+
+def _sends_schedule(folder: Path) -> bool:
+    load_model = read.config(folder / "config.yaml").get("load_model")
+    return load_model is None or bool(build(load_model, "load_model").sends_schedule)
 
 
 def _records(missing: pd.DataFrame, arm: str, source: str) -> list[dict[str, object]]:
@@ -80,14 +88,13 @@ def _records(missing: pd.DataFrame, arm: str, source: str) -> list[dict[str, obj
 
 def _mark_interrupted(folder: Path) -> None:
     """Set status.json to interrupted; refuse a finished run, and one that is still running."""
-    path = folder / "status.json"
-    status = json.loads(path.read_text()) if path.exists() else {}
+    status = read.json_file(folder / STATUS, {})
     if status.get("status") == "done":
         raise RunError(f"{folder} is finished: redraw it with python -m analysis.figures {folder}")
     if status.get("status") == "running" and _alive(status):
         raise RunError(f"{folder} is being written by process {status['process_id']}: wait for it")
     if status.get("status") != "failed":
-        write_json(status | {"status": "interrupted"}, path)
+        write_json(status | {"status": "interrupted"}, folder / STATUS)
 
 
 def _alive(status: dict[str, object]) -> bool:
@@ -107,7 +114,7 @@ def main(arguments: list[str]) -> int:
     folder = Path(arguments[0])
     try:
         rebuild(folder)
-    except RunError as error:
+    except (RunError, ConfigError) as error:
         print(error, file=sys.stderr)
         return 1
     print_tables(folder, Console())

@@ -7,7 +7,7 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, select_autoescape
 
-from analysis import figures, rows
+from analysis import figures, read, rows
 
 
 def write(folder: Path) -> Path:
@@ -16,8 +16,8 @@ def write(folder: Path) -> Path:
     The page is self-contained: styles and pictures inside, no scripts, nothing fetched.
     """
     folder = Path(folder)
-    summary = json.loads((folder / "summary.json").read_text())
-    claims = json.loads((folder / "claims.json").read_text())
+    summary = read.json_file(folder / "summary.json", {})
+    claims = read.json_file(folder / "claims.json", {})
     environment = Environment(
         loader=PackageLoader("analysis", "templates"),
         autoescape=select_autoescape(),
@@ -34,11 +34,12 @@ def write(folder: Path) -> Path:
         notes=rows.notes,
         arms=list(summary["arms"]),
         arm_rows=rows.arm_rows(summary),
+        quality_note=rows.quality_note(summary),
         phase_header=rows.PHASE_HEADER,
         phase_rows=rows.phase_rows(summary),
         figures=[_picture(path) for path in _pictures(folder / "figures")],
-        provenance=_entries(_json(folder / "provenance.json")),
-        capacity=_entries(_json(folder / "capacity.json")),
+        provenance=_entries(read.json_file(folder / "provenance.json", {})),
+        capacity=_entries(read.json_file(folder / "capacity.json", {})),
         config=_text(folder / "config.yaml"),
     )
     path = folder / "report.html"
@@ -70,10 +71,6 @@ def _entries(value: Any, prefix: str = "") -> list[tuple[str, str]]:
             for entry in _entries(inner, f"{prefix}.{key}" if prefix else str(key))
         ]
     return [(prefix, value if isinstance(value, str) else json.dumps(value))]
-
-
-def _json(path: Path) -> Any:
-    return json.loads(path.read_text()) if path.exists() else {}
 
 
 def _text(path: Path) -> str:

@@ -3,6 +3,7 @@
 Everything comes from the contents of summary.json and claims.json.
 """
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -13,10 +14,15 @@ NOT_MEASURED = "n/a"
 
 
 def estimate(entry: Values) -> str:
-    """Return an estimate with its interval: `9.6x [9.5, 9.7]`, `14.6 % less [14.5, 14.7]`."""
+    """Return an estimate with its interval: `9.6x [9.5, 9.7]`, `14.6 % less [14.5, 14.7]`.
+
+    A ratio of 0 or infinity divides by, or is of, a latency of requests that were lost.
+    """
     value, low, high = (entry[name] for name in ("estimate", "low", "high"))
     if value is None:
         return NOT_MEASURED
+    if entry["unit"] == "times" and float(value) in {0.0, math.inf}:
+        return "lost" if float(value) == 0 else "lost by the baseline"
     if entry["unit"] == "times":
         text, ends = f"{_times(value)}x", [low, high]
         shown = [NOT_MEASURED if end is None else _times(end) for end in ends]
@@ -42,16 +48,15 @@ def warnings(summary: Values) -> list[str]:
     """Return what makes the whole run doubtful."""
     found = [f"invalid run: {reason}" for reason in summary["invalid_reasons"]]
     if summary["cut_short"]:
-        repeats = len(summary["repeats"])
-        text = f"{summary['cut_short']} run: claims compare its {repeats} complete repeats"
-        found.insert(0, text)
+        whole = f"{len(summary['repeats'])} of {_begun(summary)} repeats"
+        found.insert(0, f"{summary['cut_short']} run: claims and arms are over {whole}")
     return found
 
 
 def source_line(summary: Values) -> str:
     """Return the line over every table: source, answers, repeats, capacity and length."""
     parts = [summary["source"], f"answers: {summary['response_source']}"]
-    whole, begun = len(summary["repeats"]), max(len(a["repeats"]) for a in summary["arms"].values())
+    whole, begun = len(summary["repeats"]), _begun(summary)
     parts.append(f"{begun} repeats" if whole == begun else f"{begun} repeats, {whole} complete")
     if summary["capacity_rps"] is not None:
         parts.append(f"capacity {summary['capacity_rps']:.2f} requests/s")
@@ -59,10 +64,20 @@ def source_line(summary: Values) -> str:
     return ", ".join(parts)
 
 
+def _begun(summary: Values) -> int:
+    return max(len(arm["repeats"]) for arm in summary["arms"].values())
+
+
 def arm_rows(summary: Values) -> list[list[str]]:
     """Return one row per quantity: its name, then its value in each arm."""
     arms = summary["arms"]
     return [[name, *(show(arm) for arm in arms.values())] for name, show in _quantities(summary)]
+
+
+def quality_note(summary: Values) -> str | None:
+    """Return what the scores and their intervals are; None where nothing was scored."""
+    scored = [arm["quality"] for arm in summary["arms"].values() if arm["quality"]]
+    return f"ROUGE: {scored[0]['definition']}" if scored else None
 
 
 def phase_rows(summary: Values) -> list[list[str]]:
@@ -73,8 +88,8 @@ def phase_rows(summary: Values) -> list[list[str]]:
         for arm, values in summary["arms"].items():
             part = values["phases"][name]
             label = f"{name} (not counted)" if name == WARMUP else name
-            row = [label, arm, f"{phase['length_s']:g} s", above, str(part["offered"])]
-            row += [str(part["completed_inside"]), _percent(part["lost_share"])]
+            row = [label, arm, f"{phase['length_s']:g} s", above, _count(part["offered"])]
+            row += [_count(part["completed_inside"]), _percent(part["lost_share"])]
             row += [_seconds(part[key]) for key in ("e2e_mean_s", "e2e_p50_s", "e2e_p99_s")]
             row += [_seconds(part["ttft_p50_s"]), _milliseconds(part["tpot_p50_s"])]
             row += [_percent(part["good_fraction"]), _kilojoules(part["energy_j"])]
@@ -101,7 +116,7 @@ PHASE_HEADER = [
 
 
 def _quantities(summary: Values) -> list[tuple[str, Callable[[Values], str]]]:
-    """Return the quantities of the arms' table; all but the warm-up, all repeats together."""
+    """Return the quantities of the arms' table; all but the warm-up, complete repeats together."""
     congested = summary["phases"].get("congested")
     length = f" ({congested['length_s']:g} s)" if congested else ""
     if congested and congested["above_capacity"]:
@@ -113,8 +128,8 @@ def _quantities(summary: Values) -> list[tuple[str, Callable[[Values], str]]]:
     answers = summary["response_source"]
     slo = ", ".join(f"{k[:-2]} {v:g} s" for k, v in summary["slo"].items() if v is not None)
     return [
-        ("requests offered", lambda arm: f"{arm['offered']:,}"),
-        ("requests completed", lambda arm: f"{arm['completed']:,}"),
+        ("requests offered", lambda arm: _count(arm["offered"])),
+        ("requests completed", lambda arm: _count(arm["completed"])),
         ("lost (not ok)", _lost),
         ("length of an episode", lambda arm: _seconds(arm["episode_s"])),
         ("e2e latency, mean of ok", lambda arm: _seconds(arm["e2e_mean_s"])),
@@ -143,7 +158,8 @@ def _quantities(summary: Values) -> list[tuple[str, Callable[[Values], str]]]:
 
 
 def _lost(arm: Values) -> str:
-    kinds = [f"{n} {status}" for status, n in arm["statuses"].items() if n and status != "ok"]
+    statuses = arm["statuses"] or {}
+    kinds = [f"{n} {status}" for status, n in statuses.items() if n and status != "ok"]
     return _percent(arm["lost_share"]) + (f" ({', '.join(kinds)})" if kinds else "")
 
 
@@ -165,6 +181,10 @@ def _milliseconds(value: float | str | None) -> str:
     if value == "inf":
         return "inf (lost)"
     return NOT_MEASURED if value is None else f"{1000 * float(value):.3g} ms"
+
+
+def _count(number: int | None) -> str:
+    return NOT_MEASURED if number is None else f"{number:,}"
 
 
 def _percent(share: float | None) -> str:

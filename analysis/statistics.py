@@ -1,4 +1,4 @@
-"""Estimates with bootstrap intervals over the repeats, whose arms are paired."""
+"""Estimates with bootstrap intervals over units whose arms are paired: repeats, or documents."""
 
 import math
 from collections.abc import Callable
@@ -11,16 +11,18 @@ from scipy.stats import t
 Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]
 Statistic = Callable[[Index], Array]
-"""Takes rows of repeat numbers, shape (resamples, repeats); returns one value a row."""
+"""Takes rows of unit numbers, shape (resamples, units); returns one value a row."""
 
 RESAMPLES = 4_000
+AT_ONCE = 500
+"""Resamples that a statistic sees at once: all of many windows would take gigabytes."""
 CONFIDENCE = 0.95
 SEED = 15330
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A value with its 95 % interval; the interval is None with fewer than two repeats."""
+    """A value with its 95 % interval; the interval is None with fewer than two units."""
 
     value: float | None
     low: float | None = None
@@ -39,35 +41,38 @@ class Estimate:
         return self.value, self.low, self.high
 
 
-def bootstrap(statistic: Statistic, repeats: int, *, is_ratio: bool) -> Estimate:
-    """Estimate `statistic` over `repeats` paired repeats, with its 95 % interval.
+def bootstrap(statistic: Statistic, units: int, *, is_ratio: bool) -> Estimate:
+    """Estimate `statistic` over `units` repeats (or documents), with its 95 % interval.
 
-    A resample draws whole repeats with replacement, so the arms of a repeat stay together. The
+    A resample draws whole units with replacement, so the arms of a repeat stay together. The
     interval is estimate +- t x s, with s the bootstrap's standard error times sqrt(n / (n - 1)) and
     t Student's quantile of n - 1: percentiles of the resamples would be far too narrow for few
-    repeats (of five normal values they cover the mean in 83 % of cases, of two in 47 %; this
+    units (of five normal values they cover the mean in 83 % of cases, of two in 47 %; this
     interval in 95 % of both). For a ratio it is taken of the logarithm. Seeded: the same records
-    give the same interval. None when a resample has no finite value.
+    give the same interval. No interval when any resample has no finite value: the others would
+    be those that leave the awkward units out.
     """
-    if repeats == 0:
+    if units == 0:
         return Estimate(None)
-    value = float(statistic(np.arange(repeats)[None, :])[0])
+    value = float(statistic(np.arange(units)[None, :])[0])
     if math.isnan(value):
         return Estimate(None)
-    if repeats == 1 or not math.isfinite(value) or (is_ratio and value <= 0):
+    if units == 1 or not math.isfinite(value) or (is_ratio and value <= 0):
         return Estimate(value)
-    index = np.random.default_rng(SEED).integers(0, repeats, size=(RESAMPLES, repeats))
-    samples = statistic(index)
+    generator = np.random.default_rng(SEED)
+    draws = (
+        generator.integers(0, units, size=(AT_ONCE, units)) for _ in range(RESAMPLES // AT_ONCE)
+    )
+    samples = np.concatenate([statistic(index) for index in draws])
     if is_ratio:
-        with np.errstate(divide="ignore"):
+        with np.errstate(divide="ignore", invalid="ignore"):
             samples = np.log(samples)
-    samples = samples[~np.isnan(samples)]
     if not np.isfinite(samples).all():
         return Estimate(value)
     # Equal samples have no spread; the rounding of their mean must not give them one.
     spread = 0.0 if np.ptp(samples) == 0 else float(samples.std())
-    error = spread * math.sqrt(repeats / (repeats - 1))
-    half = float(t.ppf(0.5 + CONFIDENCE / 2, repeats - 1)) * error
+    error = spread * math.sqrt(units / (units - 1))
+    half = float(t.ppf(0.5 + CONFIDENCE / 2, units - 1)) * error
     if is_ratio:
         return Estimate(value, value * math.exp(-half), value * math.exp(min(half, 700.0)))
     return Estimate(value, value - half, value + half)
@@ -95,11 +100,6 @@ def ratio_of_means(sums_a: Array, counts_a: Array, sums_b: Array, counts_b: Arra
         return divide(mean_a, divide(sums_b[index].sum(axis=1), counts_b[index].sum(axis=1)))
 
     return bootstrap(statistic, len(sums_a), is_ratio=True)
-
-
-def difference(a: Array, b: Array) -> Estimate:
-    """Estimate mean(a - b) of paired values, one of each per repeat."""
-    return mean(a - b)
 
 
 def divide(a: Array, b: Array) -> Array:

@@ -9,15 +9,15 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
-from analysis import metrics, statistics
+from analysis import metrics
 from analysis.claims import assess
-from analysis.frames import Phase, Run, load_run
-from analysis.statistics import Array
+from analysis.frames import Run, load_run
+from analysis.quality import quality
 from analysis.verdict import Claim
 from bellman.build import build_class
+from bellman.load.schedule import Phase
 from bellman.records import STATUSES, write_json
 from bellman.slo import Slo
 
@@ -46,7 +46,7 @@ def claims(run: Run) -> Values:
 
 
 def summary(run: Run) -> Values:
-    """Return the content of summary.json."""
+    """Return the content of summary.json; an arm's totals are over the complete repeats."""
     slo = build_class(Slo, run.config.get("slo") or {}, "slo")
     start_s, end_s = metrics.span(run.counted_phases)
     return {
@@ -70,31 +70,40 @@ def summary(run: Run) -> Values:
 
 
 def _arm(run: Run, arm: str, slo: Slo) -> Values:
-    requests = run.requests[run.requests["arm"] == arm]
-    ticks = run.timeline[run.timeline["arm"] == arm] if len(run.timeline) else run.timeline
-    windows = run.energy[run.energy["arm"] == arm]
-    repeats = []
-    for number in sorted(set(requests["repeat"])):
-        part = _Part(
-            requests[requests["repeat"] == number],
-            ticks[ticks["repeat"] == number] if len(ticks) else ticks,
-            windows[windows["repeat"] == number],
-        )
-        repeats.append({"repeat": int(number)} | _with_phases(run, part, slo))
-    ends_s = [float(e["end_s"]) for e in run.episodes if e["arm"] == arm]
-    whole = _with_phases(run, _Part(requests, ticks, windows), slo)
-    whole["episode_s"] = sum(ends_s) / len(ends_s) if ends_s else None
-    return whole | _quality(run, arm) | {"repeats": repeats}
+    """Measure an arm over the complete repeats, the only ones that can be compared, and in each."""
+    begun = sorted(set(run.requests.loc[run.requests["arm"] == arm, "repeat"]))
+    ends_s = [
+        float(episode["end_s"])
+        for episode in run.episodes
+        if episode["arm"] == arm and "end_s" in episode
+        if episode["repeat"] in run.complete_repeats
+    ]
+    return (
+        _with_phases(run, _Part(run, arm, run.complete_repeats), slo)
+        | {"episode_s": sum(ends_s) / len(ends_s) if ends_s else None}
+        | {"quality": quality(run, arm)}
+        | {
+            "repeats": [
+                {"repeat": int(number)} | _with_phases(run, _Part(run, arm, [int(number)]), slo)
+                for number in begun
+            ]
+        }
+    )
 
 
 class _Part:
-    """The records of one arm, of one repeat or of all."""
+    """The records of one arm in some repeats."""
 
-    def __init__(self, requests: pd.DataFrame, ticks: pd.DataFrame, windows: pd.DataFrame) -> None:
-        self.requests = requests
-        self.ticks = ticks
-        self.windows = windows
-        self.repeats = max(1, requests["repeat"].nunique())
+    def __init__(self, run: Run, arm: str, repeats: list[int]) -> None:
+        def own(frame: pd.DataFrame) -> pd.DataFrame:
+            if frame.empty:
+                return frame
+            return frame[(frame["arm"] == arm) & frame["repeat"].isin(repeats)]
+
+        self.requests = own(run.requests)
+        self.ticks = own(run.timeline)
+        self.windows = own(run.energy)
+        self.repeats = len(repeats)
 
     def energy_j(self, window: str) -> float | None:
         """Return the window's joules, repeats summed; None unless every repeat was read."""
@@ -160,41 +169,9 @@ def _measure(part: _Part, slo: Slo, phases: tuple[Phase, ...], window: str) -> V
         for percent in PERCENTILES:
             key = f"{name}_p{percent}_s"
             values[key] = metrics.latency_percentile(group, column, percent)
+    if not part.repeats:  # nothing ran: no number of requests, not even 0
+        return dict.fromkeys(values) | {"length_s": values["length_s"]}
     return values
-
-
-def _quality(run: Run, arm: str) -> Values:
-    """Mean scores over the counted ok requests, with intervals over repeats.
-
-    `rouge1_f1_difference` and the like are the arm's minus the baseline's, paired by repeat.
-    """
-    means = _score_means(run, arm)
-    if means.empty:
-        return {"quality": None}
-    base = _score_means(run, run.baseline).reindex(columns=means.columns)
-    quality: Values = {"response_source": run.response_source}
-    for name in means:
-        quality[str(name)] = asdict(statistics.mean(_known(means[name])))
-        if str(name).endswith("_f1") and arm != run.baseline:
-            pairs = pd.DataFrame({"arm": means[name], "base": base[name]}).dropna()
-            difference = statistics.difference(_known(pairs["arm"]), _known(pairs["base"]))
-            quality[f"{name}_difference"] = asdict(difference)
-    return {"quality": quality}
-
-
-def _score_means(run: Run, arm: str) -> pd.DataFrame:
-    """Return an arm's mean scores: a row per repeat, a column per score."""
-    if run.quality is None:
-        return pd.DataFrame()
-    counted = [phase.name for phase in run.counted_phases]
-    rows = run.requests[(run.requests["arm"] == arm) & run.requests["ok"]]
-    rows = rows.loc[rows["phase"].isin(counted), ["repeat", "text_id"]]
-    names = [name for name in run.quality.columns if name.startswith("rouge")]
-    return rows.merge(run.quality, on="text_id").groupby("repeat")[names].mean()
-
-
-def _known(values: pd.Series) -> Array:
-    return values.dropna().to_numpy(dtype=np.float64)
 
 
 def _claim(claim: Claim) -> Values:

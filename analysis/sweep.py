@@ -5,22 +5,23 @@ run folders, and writes it as CSV where `--csv FILE` comes first.
 """
 
 import csv
-import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from omegaconf import OmegaConf
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from analysis import rows
+from analysis import read, rows
 from analysis.rows import NOT_MEASURED, Values
+from bellman.errors import RunError
 
 SHORT = {"end-to-end latency": "latency", "energy": "energy", "requests served": "served"}
 """Column names of the claims."""
+RUN_CHARACTERS = 20
+"""Narrowest column of the runs' names and settings; four columns then fit 80 characters."""
 COLUMNS = {"run", "folder", "treatment", "source", "state", "capacity_rps"}
 """Columns that are no setting."""
 
@@ -62,10 +63,7 @@ def varying(settings: Sequence[dict[str, str]]) -> list[dict[str, str]]:
 
 def config_settings(folder: Path) -> dict[str, str]:
     """Return the resolved configuration of a run as dotted keys and their text."""
-    path = folder / "config.yaml"
-    if not path.exists():
-        return {}
-    return dict(_flat(OmegaConf.to_container(OmegaConf.load(path), resolve=True), ""))
+    return dict(_flat(read.config(folder / "config.yaml"), ""))
 
 
 def write_csv(table: list[Values], path: Path) -> None:
@@ -82,7 +80,7 @@ def sweep_table(table: list[Values]) -> Table:
     shown = Table(
         title=f"sweep ({', '.join(sources) or NOT_MEASURED})", title_justify="left", expand=True
     )
-    shown.add_column("run", ratio=1, overflow="fold")
+    shown.add_column("run", ratio=1, min_width=RUN_CHARACTERS, overflow="fold")
     for name in SHORT.values():
         shown.add_column(name, no_wrap=True)
     for row in table:
@@ -115,8 +113,8 @@ def _rows(folder: Path, setting: dict[str, str]) -> list[Values]:
     start: Values = {**setting, "run": folder.name, "folder": str(folder)}
     if not (folder / "summary.json").exists() or not (folder / "claims.json").exists():
         return [start | {"state": "no summary"}]
-    summary = json.loads((folder / "summary.json").read_text())
-    claims = json.loads((folder / "claims.json").read_text())["claims"]
+    summary = read.json_file(folder / "summary.json", {})
+    claims = read.json_file(folder / "claims.json", {})["claims"]
     state = summary["cut_short"] or ("invalid" if summary["invalid_reasons"] else "complete")
     start |= {"state": state, "source": summary["source"], "capacity_rps": summary["capacity_rps"]}
     found = []
@@ -144,7 +142,7 @@ def _outcome(row: Values, short: str) -> str:
         return NOT_MEASURED
     names = ("estimate", "low", "high", "unit")
     entry = {name: row[f"{short}_{name}"] for name in names}
-    text = rows.estimate(entry).replace(" [", "\n[")
+    text = rows.estimate(entry).replace(" [", "\n[").replace(" (", "\n(")
     return escape(f"{text}\n{row[f'{short}_verdict']}")
 
 
@@ -172,7 +170,11 @@ def main(arguments: list[str]) -> int:
         print("usage: python -m analysis.sweep [--csv FILE] FOLDER...", file=sys.stderr)
         return 2
     folders = [Path(argument) for argument in arguments]
-    table = combine(folders, varying([config_settings(folder) for folder in folders]))
+    try:
+        table = combine(folders, varying([config_settings(folder) for folder in folders]))
+    except RunError as error:
+        print(error, file=sys.stderr)
+        return 1
     if target is not None:
         write_csv(table, target)
     Console().print(sweep_table(table))

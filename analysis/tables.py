@@ -1,13 +1,12 @@
 """The tables at the end of a run: the claims, and what each arm did."""
 
-import json
 from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from analysis import rows
+from analysis import read, rows
 from analysis.rows import Values
 
 VERDICT_STYLES = {
@@ -20,8 +19,8 @@ VERDICT_STYLES = {
 
 def print_tables(folder: Path, console: Console) -> None:
     """Print the claims and the arms of a summarized run folder, and the folder itself."""
-    summary = json.loads((folder / "summary.json").read_text())
-    claims = json.loads((folder / "claims.json").read_text())
+    summary = read.json_file(folder / "summary.json", {})
+    claims = read.json_file(folder / "claims.json", {})
     for warning in rows.warnings(summary):
         console.print(warning, style="bold red", markup=False)
     if claims["claims"]:
@@ -74,8 +73,13 @@ def _two_lines(estimate: str) -> Text:
 
 
 def arms_table(summary: Values) -> Table:
-    """Build the table of the arms, one column each; warm-up left out, repeats together."""
-    table = Table(title=f"arms ({rows.source_line(summary)})", title_justify="left")
+    """Build the table of the arms, one column each; warm-up left out, complete repeats together."""
+    table = Table(
+        title=f"arms ({rows.source_line(summary)})",
+        title_justify="left",
+        caption=rows.quality_note(summary),
+        caption_justify="left",
+    )
     table.add_column("")
     for arm in summary["arms"]:
         table.add_column(arm, justify="right")

@@ -12,9 +12,10 @@ from analysis.capacity.points import (
     knee,
     open_point,
 )
-from analysis.frames import CONGESTED, Run, load_run
+from analysis.frames import Run, load_run
 from bellman.build import build_class
 from bellman.errors import RunError
+from bellman.load.schedule import CONGESTED
 from bellman.slo import Slo
 
 

@@ -8,7 +8,8 @@ from matplotlib.figure import Figure
 
 from analysis import metrics
 from analysis.figures import style
-from analysis.frames import Phase, Run
+from analysis.frames import Run
+from bellman.load.schedule import Phase
 from bellman.records import DRAIN
 
 POSITION = 6

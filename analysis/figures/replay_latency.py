@@ -6,7 +6,8 @@ from matplotlib.figure import Figure
 
 from analysis import metrics
 from analysis.figures import style
-from analysis.frames import CONGESTED, Run
+from analysis.frames import Run
+from bellman.load.schedule import CONGESTED
 
 
 def draw(measured: Run, simulated: Run) -> Figure:

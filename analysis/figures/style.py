@@ -12,7 +12,8 @@ from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
-from analysis.frames import CONGESTED, Run
+from analysis.frames import Run
+from bellman.load.schedule import CONGESTED
 
 mpl.use("agg")
 

@@ -8,9 +8,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-from analysis.frames import CONGESTED
 from analysis.interchange.records import SIMULATED_WORKER, TOO_MANY_REQUESTS, Row, row
 from bellman.errors import RunError
+from bellman.load.schedule import CONGESTED
 from bellman.records import WARMUP, Status
 
 NANOSECONDS = 1e9

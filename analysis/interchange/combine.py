@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from analysis import read
 from analysis.frames import load_run
 from analysis.interchange import aiperf, vllm_bench
 from analysis.interchange.records import Row, episodes, texts
@@ -32,19 +33,33 @@ def export(folder: Path) -> list[Path]:
 
 
 def combine(target: Path, sources: list[tuple[str, Path]]) -> None:
-    """Write requests.parquet, arms.json and summary.json of all sources into a new folder.
+    """Write records, arms, episodes and summary of all sources into a new folder.
 
     A source is AIPerf's profile_export.jsonl, vLLM's detailed result JSON, or a run folder, whose
-    arms keep their names behind the source's.
+    arms keep their names behind the source's. The summary is over the repeats that all of them
+    have.
     """
     rows: list[Row] = []
+    ended: list[Row] = []
     for name, path in sources:
-        rows += _read(name, path)
+        found = _read(name, path)
+        rows += found
+        ended += _ended(name, path, found)
     target.mkdir(parents=True)
+    write_json(ended, target / "episodes.json")
     write_parquet(pa.Table.from_pylist(rows, REQUESTS), target / "requests.parquet")
     arms = list(dict.fromkeys(request["arm"] for request in rows))
     write_json({"baseline": arms[0], "treatments": arms[1:]}, target / "arms.json")
     write_json(jsonable(summary(load_run(target))), target / "summary.json")
+
+
+def _ended(name: str, path: Path, rows: list[Row]) -> list[Row]:
+    """Return the episodes that ended; another tool writes its file once it has ended."""
+    if path.is_dir():
+        episodes = read.json_file(path / "episodes.json", [])
+        return [{"repeat": e["repeat"], "arm": f"{name} {e['arm']}"} for e in episodes]
+    found = dict.fromkeys((request["repeat"], request["arm"]) for request in rows)
+    return [{"repeat": repeat, "arm": arm} for repeat, arm in found]
 
 
 def _read(name: str, path: Path) -> list[Row]:

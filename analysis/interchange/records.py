@@ -7,8 +7,9 @@ from typing import Any
 
 import pandas as pd
 
-from analysis.frames import CONGESTED
+from analysis import read
 from bellman.errors import RunError
+from bellman.load.schedule import CONGESTED
 from bellman.records import RequestRecord, Status
 
 Row = dict[str, Any]
@@ -39,7 +40,7 @@ def episodes(folder: Path) -> Iterator[tuple[str, int, list[Row]]]:
     path = folder / "requests.parquet"
     if not path.exists():
         raise RunError(f"{folder}: no requests.parquet, give the folder of a finished run")
-    frame = pd.read_parquet(path, dtype_backend="pyarrow").astype(object)
+    frame = read.parquet(path).to_pandas(types_mapper=pd.ArrowDtype).astype(object)
     frame = frame.where(frame.notna(), None)
     for key, part in frame.groupby(["arm", "repeat"], sort=False):
         arm, repeat = key
@@ -52,5 +53,5 @@ def texts(folder: Path) -> dict[str, str]:
     path = folder / "texts.parquet"
     if not path.exists():
         return {}
-    frame = pd.read_parquet(path)
+    frame = read.frame(path)
     return dict(zip(frame["text_id"], frame["text"], strict=True))

@@ -8,7 +8,8 @@ from pathlib import Path
 import pandas as pd
 
 from analysis import metrics
-from analysis.frames import CONGESTED, Run, load_run
+from analysis.frames import Run, load_run
+from bellman.load.schedule import CONGESTED
 
 MEASURED = "measured"
 SIMULATED = "simulated"

@@ -29,6 +29,11 @@ class Phase:
     end_s: float
     rate_rps: float
 
+    @property
+    def length_s(self) -> float:
+        """Seconds from start to end."""
+        return self.end_s - self.start_s
+
 
 @dataclass(frozen=True, slots=True)
 class ScheduledRequest:

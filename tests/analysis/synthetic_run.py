@@ -13,8 +13,10 @@ from itertools import accumulate
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from bellman import records
+from bellman.load.schedule import Phase, Schedule, ScheduledRequest
 
 DEFAULT_WORDS = 250
 GOLDEN = (math.sqrt(5) - 1) / 2
@@ -43,6 +45,7 @@ class Synthetic:
     reject_every: dict[str, int] = field(default_factory=dict)
     """Arm -> every n-th request of the congested phase is rejected."""
     fail_all: bool = False
+    load_model: str = "open_loop.OpenLoop"
 
     @property
     def capacity_rps(self) -> float:
@@ -235,14 +238,20 @@ def write_run(folder: Path, run: Synthetic = Synthetic()) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     phases = phase_rows(run)
     end_s = phases[-1]["end_s"] + run.drain_s
-    schedule: list[dict] = []
+    schedule: list[pa.Table] = []
     requests: list[dict] = []
     timeline: list[dict] = []
     windows: list[dict] = []
     episodes: list[dict] = []
     for repeat in range(run.repeats):
         planned = schedule_rows(run, repeat)
-        schedule += planned
+        schedule.append(
+            Schedule(
+                tuple(ScheduledRequest(**{k: r[k] for k in r if k != "repeat"}) for r in planned),
+                tuple(Phase(**phase) for phase in phases),
+                phases[-1]["end_s"],
+            ).to_table(repeat)
+        )
         for order, arm in enumerate(run.arms if repeat % 2 == 0 else run.arms[::-1]):
             rows = serve(run, arm, planned, end_s)
             ticks = timeline_rows(run, rows, phases, end_s)
@@ -274,11 +283,9 @@ def write_run(folder: Path, run: Synthetic = Synthetic()) -> Path:
         for row in requests:
             kept = {name: row[name] for name in records.REQUESTS.names}
             lines.write(json.dumps(kept) + "\n")
-    for name, rows, schema in (
-        ("schedule", schedule, records.SCHEDULE),
-        ("timeline", timeline, records.TIMELINE),
-    ):
-        records.write_parquet(pa.Table.from_pylist(rows, schema=schema), folder / f"{name}.parquet")
+    records.write_parquet(pa.concat_tables(schedule), folder / "schedule.parquet")
+    table = pa.Table.from_pylist(timeline, schema=records.TIMELINE)
+    records.write_parquet(table, folder / "timeline.parquet")
     texts = {
         row["text_id"]: {
             "text_id": row["text_id"],
@@ -302,8 +309,32 @@ def write_run(folder: Path, run: Synthetic = Synthetic()) -> Path:
     records.write_json(capacity | {"duration_s": 0.0}, folder / "capacity.json")
     provenance = {"python": "3.11", "commit": "synthetic"}
     records.write_json(provenance, folder / "provenance.json")
-    status = {"status": "running", "invalid_reasons": list(run.invalid_reasons)}
+    status = {"status": "running", "process_id": 1, "process_started_s": 0.0}
+    status["invalid_reasons"] = list(run.invalid_reasons)
     records.write_json(status, folder / "status.json")
     config = f"seed: 0\nrepeats: {run.repeats}\narrivals:\n  overload: {run.overload}\n"
+    config += f"load_model: {{_target_: bellman.load.models.{run.load_model}}}\n"
     (folder / "config.yaml").write_text(config)
+    return folder
+
+
+def interrupt(folder: Path, sent: int) -> Path:
+    """Leave the folder as Ctrl-C does in its last episode, after `sent` of the requests."""
+    episodes = json.loads((folder / "episodes.json").read_text())
+    cut = {name: episodes[-1][name] for name in ("repeat", "arm")}
+    write = records.write_json
+    write(episodes[:-1], folder / "episodes.json")
+    energy = json.loads((folder / "energy.json").read_text())
+    energy["windows"] = [w for w in energy["windows"] if not cut.items() <= w.items()]
+    write(energy, folder / "energy.json")
+    rows = pq.read_table(folder / "requests.parquet").to_pylist()
+    lost = {"status": "unfinished", "reason": "the run ended first"}
+    never = dict.fromkeys(("sent_s", "first_token_s", "last_token_s", "output_tokens", "text_id"))
+    rows = [
+        row | lost | never if cut.items() <= row.items() and row["request_id"] >= sent else row
+        for row in rows
+    ]
+    table = pa.Table.from_pylist(rows, schema=records.REQUESTS)
+    records.write_parquet(table, folder / "requests.parquet")
+    write({"status": "interrupted"}, folder / "status.json")
     return folder

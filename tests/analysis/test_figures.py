@@ -71,6 +71,16 @@ def test_a_folder_without_records_is_one_line(tmp_path):
     assert len(wrong.stderr.splitlines()) == 1 and "requests.parquet" in wrong.stderr
 
 
+@pytest.mark.parametrize("name", ["requests.parquet", "timeline.parquet", "episodes.json"])
+def test_a_broken_file_is_one_line_that_names_it(tmp_path, capsys, name):
+    folder = write_run(tmp_path / "run", Synthetic(repeats=1))
+    content = (folder / name).read_bytes()
+    (folder / name).write_bytes(content[: len(content) // 2])
+    assert main([str(folder)]) == 1
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1 and name in error and "cannot be read" in error
+
+
 def test_every_caption_names_the_source(run):
     shown = texts(run)
     for name, text in shown.items():

@@ -12,7 +12,6 @@ POSITIVE = st.lists(st.floats(0.1, 1e4), min_size=2, max_size=6)
 def test_equal_arms_have_ratio_exactly_one():
     values = np.array([3.0, 5.0, 7.0])
     assert statistics.ratio(values, values) == Estimate(1.0, 1.0, 1.0)
-    assert statistics.difference(values, values) == Estimate(0.0, 0.0, 0.0)
 
 
 def test_one_repeat_has_no_interval():
@@ -35,6 +34,12 @@ def test_ratio_of_means_weights_by_requests():
 def test_nothing_to_divide_by_is_none():
     zeros = np.zeros(3)
     assert statistics.ratio(np.ones(3), zeros) == Estimate(None)
+
+
+def test_a_resample_without_a_value_leaves_no_interval():
+    # Drawn twice, the second repeat has nothing to divide by.
+    estimate = statistics.ratio(np.array([3.0, 3.0, 3.0]), np.array([1.0, 0.0, 2.0]))
+    assert estimate == Estimate(3.0)
 
 
 def test_infinite_values_have_no_interval():

@@ -1,12 +1,14 @@
 import json
 import math
 
+import numpy as np
 import pytest
 
-from analysis.frames import load_requests, load_run
+from analysis.frames import load_run
+from analysis.quality import difference_over_documents, mean_over_documents
 from analysis.summarize import jsonable, summarize, summary
 from bellman.errors import RunError
-from tests.analysis.synthetic_run import Synthetic, write_run
+from tests.analysis.synthetic_run import Synthetic, interrupt, write_run
 
 
 def test_files_are_written_from_the_records(tmp_path):
@@ -54,13 +56,27 @@ def test_test_length_stands_beside_latencies_above_capacity(run):
     assert phases["calm"]["above_capacity"] is False
 
 
-def test_quality_is_a_plain_mean_with_an_interval(run):
+def test_quality_is_a_plain_mean_with_an_interval_over_documents(run):
     quality = summary(run)["arms"]["none"]["quality"]
     rows = run.requests[(run.requests["arm"] == "none") & (run.requests["phase"] != "warmup")]
-    expected = rows.merge(run.quality, on="text_id")["rouge1_f1"].mean()
-    assert quality["rouge1_f1"]["value"] == pytest.approx(expected, rel=1e-3)
-    assert quality["rouge1_f1"]["low"] <= quality["rouge1_f1"]["value"]
+    scored = rows[["text_id"]].merge(run.quality, on="text_id")
+    f1 = quality["rouge1_f1"]
+    assert f1["value"] == pytest.approx(scored["rouge1_f1"].mean())
+    by_document = scored.groupby("document_id")["rouge1_f1"].mean()
+    error = by_document.std() / math.sqrt(len(by_document))  # all are used about equally often
+    assert (f1["high"] - f1["low"]) / 2 == pytest.approx(2.09 * error, rel=0.1)  # t of 19
+    assert "documents" in quality["definition"]
     assert quality["response_source"] == "extractive stand-in"
+
+
+def test_documents_that_differ_alike_in_both_arms_have_a_tight_difference():
+    random = np.random.default_rng(2)
+    counts = np.full(112, 20.0)
+    base = random.normal(0.37, 0.07, 112) * counts
+    mean = mean_over_documents(base, counts)
+    assert mean.high - mean.low == pytest.approx(2 * 1.98 * 0.07 / math.sqrt(112), rel=0.1)
+    difference = difference_over_documents(base + 0.01 * counts, counts, base, counts)
+    assert difference.low == pytest.approx(0.01) == difference.high
 
 
 def test_quality_is_compared_by_pairs(run):
@@ -96,16 +112,6 @@ def test_a_folder_without_records_says_what_to_do(tmp_path):
         load_run(tmp_path)
 
 
-def test_several_runs_in_one_frame(tmp_path):
-    folders = [
-        write_run(tmp_path / f"overload-{overload}", Synthetic(repeats=1, overload=overload))
-        for overload in (1.1, 1.5)
-    ]
-    frame = load_requests(folders)
-    assert set(frame["run"]) == {"overload-1.1", "overload-1.5"}
-    assert len(frame) == sum(len(load_run(folder).requests) for folder in folders)
-
-
 def test_invalid_episodes_make_the_run_invalid(make_run):
     run = make_run()
     for episode in run.episodes[:3]:
@@ -113,3 +119,26 @@ def test_invalid_episodes_make_the_run_invalid(make_run):
     assert run.invalid_reasons[0] == "repeat 1, none: lag p99 of 80 ms"
     assert len(summary(run)["invalid_reasons"]) == 3
     assert run.invalid_text.endswith("; and 1 more")
+
+
+def test_the_arms_of_an_interrupted_run_are_totalled_over_its_complete_repeats(tmp_path):
+    whole = summary(load_run(write_run(tmp_path / "whole", Synthetic(repeats=1))))
+    cut = interrupt(write_run(tmp_path / "cut", Synthetic(repeats=2)), sent=30)
+    run = load_run(cut)
+    assert run.complete_repeats == [0]
+    for name, arm in summary(run)["arms"].items():
+        one = whole["arms"][name]
+        for key in ("offered", "completed", "lost_share", "offered_rps", "energy_j", "e2e_mean_s"):
+            assert arm[key] == pytest.approx(one[key]), (name, key)
+        assert arm["quality"]["rouge1_f1"]["value"] == one["quality"]["rouge1_f1"]["value"]
+        assert [repeat["repeat"] for repeat in arm["repeats"]] == [0, 1]
+
+
+def test_an_arm_without_a_complete_repeat_has_no_numbers(tmp_path):
+    folder = interrupt(write_run(tmp_path / "run", Synthetic(repeats=1)), sent=30)
+    arms = summary(load_run(folder))["arms"]
+    for arm in arms.values():
+        for part in (arm, *arm["phases"].values()):
+            assert part["offered"] is part["throughput_rps"] is part["lost_share"] is None
+            assert part["energy_j"] is part["e2e_p99_s"] is part["statuses"] is None
+    assert arms["none"]["repeats"][0]["completed"] > 0

@@ -81,11 +81,20 @@ def test_an_invalid_run_says_so_first(tmp_path):
         ("less", -0.02, -0.03, 0.01, "2.0 % more [-1.0, 3.0]"),
         ("more", -0.02, -0.03, -0.01, "2.0 % less [1.0, 3.0]"),
         ("more", None, None, None, "n/a"),
+        ("times", 0.0, None, None, "lost"),
+        ("times", "inf", None, None, "lost by the baseline"),
     ],
 )
 def test_estimates_as_text(unit, value, low, high, text):
     entry = {"unit": unit, "estimate": value, "low": low, "high": high}
     assert rows.estimate(entry) == text
+
+
+def test_a_percentile_among_lost_requests_is_no_number(tmp_path):
+    settings = Synthetic(repeats=2, reject_every={"bellman": 20})
+    text = printed(write_run(tmp_path / "run", settings), 160)
+    row = next(line for line in text.splitlines() if "- p99 of the phase" in line)
+    assert "lost " in row.split("│")[3] and "0.00x" not in text
 
 
 def test_a_sweep_is_one_table(tmp_path):
@@ -119,3 +128,26 @@ def test_folders_are_told_apart_by_their_configuration(tmp_path, capsys, monkeyp
     assert sweep.main([str(folder) for folder in folders]) == 0
     text = capsys.readouterr().out
     assert "arrivals.overload" in text and "repeats" not in text
+
+
+def test_every_run_is_named_at_80_columns(tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    folders = [
+        write_run(tmp_path / name, Synthetic(repeats=1, overload=overload))
+        for name, overload in (("first-run", 1.1), ("second-run", 1.5))
+    ]
+    for folder in folders:
+        summarize(folder)
+    assert sweep.main([str(folder) for folder in folders]) == 0
+    text = capsys.readouterr().out
+    assert "first-run" in text and "second-run" in text and "arrivals.overload" in text
+    assert max(len(line) for line in text.splitlines()) <= 80
+
+
+def test_a_broken_summary_is_one_line_that_names_it(tmp_path, capsys):
+    folder = write_run(tmp_path / "run", Synthetic(repeats=1))
+    summarize(folder)
+    (folder / "summary.json").write_text("{")
+    assert sweep.main([str(folder)]) == 1
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1 and "summary.json cannot be read" in error

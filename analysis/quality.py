@@ -1,0 +1,80 @@
+"""Mean scores of an arm's answers, with intervals over the documents.
+
+Which documents were sampled is what is uncertain about a mean score: every repeat uses the same
+ones equally often, so that repeats hardly differ and say nothing of other documents.
+"""
+
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from analysis.frames import Run
+from analysis.statistics import Array, Estimate, Index, bootstrap, divide
+
+DEFINITION = (
+    "mean over the counted ok requests; 95 % interval over the sampling of documents (bootstrap "
+    "of whole documents; a difference is paired by document)"
+)
+
+
+def quality(run: Run, arm: str) -> dict[str, Any] | None:
+    """Return an arm's mean scores over the complete repeats; None where nothing was scored.
+
+    `rouge1_f1_difference` and the like are the arm's mean minus the baseline's.
+    """
+    own, base = _scored(run, arm), _scored(run, run.baseline)
+    names = [name for name in own.columns if name.startswith("rouge") and own[name].notna().any()]
+    if not names:
+        return None
+    documents = sorted(set(own["document_id"]) | set(base["document_id"]))
+    scores: dict[str, Any] = {"response_source": run.response_source, "definition": DEFINITION}
+    for name in names:
+        sums, counts = _by_document(own, name, documents)
+        scores[name] = asdict(mean_over_documents(sums, counts))
+        if name.endswith("_f1") and arm != run.baseline and len(base):
+            base_sums, base_counts = _by_document(base, name, documents)
+            difference = difference_over_documents(sums, counts, base_sums, base_counts)
+            scores[f"{name}_difference"] = asdict(difference)
+    return scores
+
+
+def mean_over_documents(sums: Array, counts: Array) -> Estimate:
+    """Estimate sum(sums) / sum(counts), one of each per document."""
+
+    def statistic(index: Index) -> Array:
+        return divide(sums[index].sum(axis=1), counts[index].sum(axis=1))
+
+    return bootstrap(statistic, len(sums), is_ratio=False)
+
+
+def difference_over_documents(
+    sums: Array, counts: Array, base_sums: Array, base_counts: Array
+) -> Estimate:
+    """Estimate the mean of one arm minus that of another, which saw the same documents."""
+
+    def statistic(index: Index) -> Array:
+        mean = divide(sums[index].sum(axis=1), counts[index].sum(axis=1))
+        base = divide(base_sums[index].sum(axis=1), base_counts[index].sum(axis=1))
+        difference: Array = mean - base
+        return difference
+
+    return bootstrap(statistic, len(sums), is_ratio=False)
+
+
+def _scored(run: Run, arm: str) -> pd.DataFrame:
+    """Return document and scores of every counted ok request of the complete repeats."""
+    if run.quality is None:
+        return pd.DataFrame(columns=["document_id"])
+    counted = [phase.name for phase in run.counted_phases]
+    rows = run.requests[(run.requests["arm"] == arm) & run.requests["ok"]]
+    rows = rows[rows["phase"].isin(counted) & rows["repeat"].isin(run.complete_repeats)]
+    return rows[["text_id"]].merge(run.quality, on="text_id")
+
+
+def _by_document(rows: pd.DataFrame, name: str, documents: list[str]) -> tuple[Array, Array]:
+    """Return sum and number of a score's values for each of the documents."""
+    found = rows.groupby("document_id")[name].agg(["sum", "count"])
+    found = found.reindex(documents, fill_value=0)
+    return found["sum"].to_numpy(dtype=np.float64), found["count"].to_numpy(dtype=np.float64)
