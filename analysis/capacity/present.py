@@ -6,7 +6,14 @@ from rich.console import Console
 from rich.table import Table
 
 from analysis.capacity.points import ClosedPoint
-from analysis.capacity.result import NOT_WAITS, gain, invalid, littles_verdict, result
+from analysis.capacity.result import (
+    NOT_WAITS,
+    gain,
+    highest_goodput,
+    invalid,
+    littles_verdict,
+    result,
+)
 from analysis.capacity.study import Study, load_study
 from analysis.summarize import jsonable
 from bellman.records import write_json
@@ -97,7 +104,7 @@ def open_table(found: Study) -> Table:
         title=f"open loop, {length_s:g} s a point; good: {slo} ({found.run.source})",
         title_justify="left",
     )
-    names = ["arm", "offer/s", "/cap.", "thru/s", "good/s", "good", "mean s", "p99 s", "tokens"]
+    names = ["arm", "offer/s", "/cap.", "thru/s", "good/s", "good", "mean s", "p99 s"]
     for name in names:
         table.add_column(name, justify="left" if name == "arm" else "right")
     for arm in found.run.arms:
@@ -112,7 +119,6 @@ def open_table(found: Study) -> Table:
                 NOT_MEASURED if point.good_fraction is None else f"{point.good_fraction:.1%}",
                 _number(point.e2e_mean_s, ".1f"),
                 _number(point.e2e_p99_s, ".1f"),
-                _number(point.output_tokens_mean, ".0f"),
                 end_section=point is points[-1],
             )
     return table
@@ -149,7 +155,10 @@ def conclusion(found: Study) -> list[str]:
     for arm in found.run.arms:
         rate = found.highest_good_rate(arm)
         what = NOT_MEASURED + ", no rate tried keeps it" if rate is None else f"{rate:.2f}/s"
-        lines.append(f"highest rate with {target}, {arm}: {what} ({source})")
+        goodput = _number(highest_goodput(found, arm), ".2f")
+        lines.append(
+            f"{arm}: highest rate with {target} {what}, highest goodput {goodput}/s ({source})"
+        )
     for arm, more in gain(found).items():
         if more is not None:
             lines.append(f"{arm} carries {more:+.0%} load under the same SLO ({source})")

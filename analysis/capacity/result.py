@@ -24,6 +24,7 @@ def result(study: Study) -> dict[str, Any]:
                 (point.throughput_rps for point in study.closed_of(arm)), default=None
             ),
             "highest_good_rate_rps": study.highest_good_rate(arm),
+            "highest_goodput_rps": highest_goodput(study, arm),
             "closed": [
                 asdict(point) | {"littles_error": point.littles_error}
                 for point in study.closed_of(arm)
@@ -41,6 +42,12 @@ def result(study: Study) -> dict[str, Any]:
         "invalid_points": invalid(study),
         "arms": arms,
     }
+
+
+def highest_goodput(study: Study, arm: str) -> float | None:
+    """Return the most good requests per second at any rate tried."""
+    known = [p.goodput_rps for p in study.open_of(arm) if p.goodput_rps is not None]
+    return max(known, default=None)
 
 
 def gain(study: Study) -> dict[str, float | None]:
