@@ -4,14 +4,14 @@ Each function takes the run, the treatment's name, and the paired arms or the re
 none. The rules of the verdicts are in `analysis.verdict`.
 """
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
 
 from analysis import metrics
 from analysis.congested_phase import PairedArms, pair_arms
-from analysis.frames import Run
+from analysis.frames import Run, energy_doubts, few
 from analysis.statistics import Array, Estimate, Index, bootstrap, divide, ratio, ratio_of_means
 from analysis.verdict import Claim, Companion, judge
 from bellman.load.schedule import CONGESTED
@@ -100,8 +100,8 @@ def energy(run: Run, treatment: str, pairs: PairedArms | str) -> Claim:
     congested = _energy_pairs(run, pairs, CONGESTED)
     if isinstance(congested, str):
         return replace(claim, reason=congested)
-    source, repeats, base_j, treated_j = congested
-    rows = [pairs.repeats.index(repeat) for repeat in repeats]
+    base_j, treated_j = congested.baseline_j, congested.treatment_j
+    rows = [pairs.repeats.index(repeat) for repeat in congested.repeats]
     base_done, treated_done = pairs.baseline_finished[rows], pairs.treatment_finished[rows]
     if not base_done.sum() or not treated_done.sum():
         return replace(claim, reason="an arm completed nothing in the congested window")
@@ -114,24 +114,29 @@ def energy(run: Run, treatment: str, pairs: PairedArms | str) -> Claim:
             "energy of the congested window / requests completed in it",
         )
     ]
+    doubts = list(congested.doubts)
     whole = _energy_pairs(run, pairs, "total")
     if not isinstance(whole, str):
+        doubts += whole.doubts
         companions.append(
             Companion(
                 "whole episode",
-                ratio(whole[3], whole[2]).complement(),
+                ratio(whole.treatment_j, whole.baseline_j).complement(),
                 "less",
                 "from the end of the warm-up to the end of the drain",
             )
         )
     caveats, capped = _losses(pairs, None)
     notes = list(pairs.notes)
-    if len(repeats) < len(pairs.repeats):
-        notes.append(f"energy was read in {len(repeats)} of {len(pairs.repeats)} repeats")
+    if len(congested.repeats) < len(pairs.repeats):
+        read = f"{len(congested.repeats)} of {len(pairs.repeats)} repeats"
+        notes.append(f"energy was read in {read}")
+    if doubts:
+        notes.append(f"doubtful: {few(doubts)}")
     claim = replace(
         claim,
         estimate=ratio(treated_j, base_j).complement(),
-        source=source,
+        source=congested.source,
         companions=tuple(companions),
         caveats=(*caveats, *notes),
     )
@@ -217,10 +222,20 @@ def _losses(pairs: PairedArms, window: int | None) -> tuple[list[str], bool]:
     return caveats, capped
 
 
-def _energy_pairs(
-    run: Run, pairs: PairedArms, window: str
-) -> tuple[str, list[int], Array, Array] | str:
-    """Return source, repeats and joules of both arms, or why there are none."""
+@dataclass(frozen=True)
+class _EnergyPairs:
+    """One energy window of both arms, over the repeats that have it in both."""
+
+    source: str
+    repeats: list[int]
+    baseline_j: Array
+    treatment_j: Array
+    doubts: list[str]
+    """Why to distrust these joules."""
+
+
+def _energy_pairs(run: Run, pairs: PairedArms, window: str) -> _EnergyPairs | str:
+    """Return the joules of both arms, or why there are none."""
     rows = run.energy[run.energy["window"] == window]
     joules = rows.pivot_table(index="repeat", columns="arm", values="energy_j", observed=True)
     arms = [pairs.baseline, pairs.treatment]
@@ -233,8 +248,10 @@ def _energy_pairs(
     if not both.any():
         return "no repeat has the energy of both arms"
     repeats = [int(repeat) for repeat in joules.index[both].to_numpy()]
-    measured = rows[rows["energy_j"].notna()]
-    return _sources(measured), repeats, _joules(base[both]), _joules(treated[both])
+    used = rows[rows["repeat"].isin(repeats) & rows["arm"].isin(arms)]
+    return _EnergyPairs(
+        _sources(used), repeats, _joules(base[both]), _joules(treated[both]), energy_doubts(used)
+    )
 
 
 def _joules(values: pd.Series) -> Array:

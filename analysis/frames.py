@@ -66,9 +66,18 @@ class Run:
     @property
     def invalid_text(self) -> str:
         """The first two reasons and how many more there are; empty when the run is valid."""
-        more = len(self.invalid_reasons) - 2
-        shown = "; ".join(self.invalid_reasons[:2])
-        return f"{shown}; and {more} more" if more > 0 else shown
+        return few(self.invalid_reasons)
+
+    @property
+    def warnings(self) -> list[str]:
+        """What makes the numbers doubtful, though the load was what it should be."""
+        said: dict[str, int] = {}
+        for episode in self.episodes:
+            for text in dict.fromkeys(episode.get("warnings") or []):
+                said[text] = said.get(text, 0) + 1
+        all_episodes = len(self.episodes)
+        found = [f"{text} ({count} of {all_episodes} episodes)" for text, count in said.items()]
+        return found + energy_doubts(self.energy)
 
     @property
     def cut_short(self) -> str | None:
@@ -125,6 +134,22 @@ def load_run(folder: Path) -> Run:
         status=read.json_file(folder / "status.json", {}),
         capacity=read.json_file(folder / "capacity.json", {}) or {},
     )
+
+
+def few(reasons: Sequence[str]) -> str:
+    """Return the first two reasons in one line, and how many more there are."""
+    more = len(reasons) - 2
+    return "; ".join(reasons[:2]) + (f"; and {more} more" if more > 0 else "")
+
+
+def energy_doubts(windows: pd.DataFrame) -> list[str]:
+    """Return why to distrust joules that were read: a line for each such window."""
+    doubtful = windows[windows["energy_j"].notna() & windows["reason"].notna()]
+    columns = (doubtful[name] for name in ("window", "repeat", "arm", "reason"))
+    return [
+        f"{window} energy of repeat {repeat + 1}, {arm}: {reason}"
+        for window, repeat, arm, reason in zip(*columns, strict=True)
+    ]
 
 
 def derive(requests: pd.DataFrame) -> pd.DataFrame:

@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from analysis.frames import few
 from bellman.records import WARMUP
 
 Values = dict[str, Any]
@@ -47,6 +48,8 @@ def notes(claim: Values) -> str:
 def warnings(summary: Values) -> list[str]:
     """Return what makes the whole run doubtful."""
     found = [f"invalid run: {reason}" for reason in summary["invalid_reasons"]]
+    if summary.get("warnings"):  # a summary of an earlier version has none
+        found.append(f"warning: {few(summary['warnings'])}")
     if summary["cut_short"]:
         whole = f"{len(summary['repeats'])} of {_begun(summary)} repeats"
         found.insert(0, f"{summary['cut_short']} run: claims and arms are over {whole}")
@@ -77,7 +80,7 @@ def arm_rows(summary: Values) -> list[list[str]]:
 def quality_note(summary: Values) -> str | None:
     """Return what the scores and their intervals are; None where nothing was scored."""
     scored = [arm["quality"] for arm in summary["arms"].values() if arm["quality"]]
-    return f"ROUGE: {scored[0]['definition']}" if scored else None
+    return f"ROUGE: {scored[0].get('definition', '')}" if scored else None
 
 
 def phase_rows(summary: Values) -> list[list[str]]:

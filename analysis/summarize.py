@@ -54,6 +54,7 @@ def summary(run: Run) -> Values:
         "response_source": run.response_source,
         "cut_short": run.cut_short,
         "invalid_reasons": run.invalid_reasons,
+        "warnings": run.warnings,
         "repeats": run.complete_repeats,
         "baseline": run.baseline,
         "treatments": list(run.treatments),

@@ -3,6 +3,7 @@
 Capacity of the uncontrolled engine -> one schedule a repeat -> every arm serves it -> records.
 """
 
+import warnings
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -102,16 +103,19 @@ def run_one(parts: Parts, plan: EpisodePlan, recorder: Recorder, progress: RunPr
         recorder.add_row(row)
         progress.update(row)
 
-    result: EpisodeResult = parts.run_coroutine(
-        run_episode(
-            engine,
-            plan,
-            make_app=parts.make_app,
-            make_meter=lambda session: meter(settings, session),
-            writer=recorder.requests,
-            on_row=on_row,
+    # A warning on stderr is gone with the terminal; in the records it stands beside the results.
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", UserWarning)
+        result: EpisodeResult = parts.run_coroutine(
+            run_episode(
+                engine,
+                plan,
+                make_app=parts.make_app,
+                make_meter=lambda session: meter(settings, session),
+                writer=recorder.requests,
+                on_row=on_row,
+            )
         )
-    )
     progress.finish(result.end_s)
     recorder.add_episode(
         plan,
@@ -120,6 +124,7 @@ def run_one(parts: Parts, plan: EpisodePlan, recorder: Recorder, progress: RunPr
         seed=settings.run.seed,
         source=engine.source,
         response_source=engine.response_source,
+        warnings=[str(warning.message) for warning in caught],
     )
 
 

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
-from analysis.frames import Run
+from analysis.frames import Run, few
 from bellman.load.schedule import CONGESTED
 
 mpl.use("agg")
@@ -178,6 +178,8 @@ def _warnings(run: Run) -> list[str]:
         warnings.append(f"{run.cut_short.upper()} RUN: drawn from what was recorded")
     if run.invalid_text:
         warnings.append(f"INVALID RUN: {run.invalid_text}")
+    if run.warnings:
+        warnings.append(f"WARNING: {few(run.warnings)}")
     return warnings
 
 

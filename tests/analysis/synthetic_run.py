@@ -8,14 +8,15 @@ request's number: two calls write the same bytes, and expected values can be com
 import json
 import math
 from bisect import bisect_right
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from itertools import accumulate
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from bellman import records
+from bellman import records, timeline
+from bellman.energy.base import EnergyReading, EnergyReport
 from bellman.load.schedule import Phase, Schedule, ScheduledRequest
 
 DEFAULT_WORDS = 250
@@ -40,8 +41,11 @@ class Synthetic:
     drain_s: float = 60.0
     source: str = "simulated"
     energy_source: str | None = "simulated"
+    energy_drift: float = 0.0
+    """Share by which the second opinion on the joules differs from the counter."""
     quality: bool = True
     invalid_reasons: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
     reject_every: dict[str, int] = field(default_factory=dict)
     """Arm -> every n-th request of the congested phase is rejected."""
     fail_all: bool = False
@@ -183,32 +187,28 @@ def timeline_rows(run: Synthetic, rows: list[dict], phases: list[dict], end_s: f
     return result
 
 
-def energy_windows(run: Synthetic, timeline: list[dict], phases: list[dict]) -> list[dict]:
-    end_s = timeline[-1]["time_s"]
-    spans = [(p["name"], p["start_s"], p["end_s"]) for p in phases]
-    spans += [("drain", phases[-1]["end_s"], end_s), ("total", phases[0]["end_s"], end_s)]
-    result = []
-    for name, start_s, stop_s in spans:
-        energy_j = None
-        if run.energy_source is not None:
-            energy_j = timeline[int(stop_s)]["energy_j"] - timeline[int(start_s)]["energy_j"]
-        result.append(
-            {
-                "repeat": timeline[0]["repeat"],
-                "arm": timeline[0]["arm"],
-                "window": name,
-                "start_s": start_s,
-                "end_s": stop_s,
-                "energy_j": energy_j,
-                "mean_power_w": None if energy_j is None else energy_j / (stop_s - start_s),
-                "source": run.energy_source,
-                "method": {"simulated": "modelled", "measured": "nvml"}.get(
-                    run.energy_source or "", "none"
-                ),
-                "reason": None if energy_j is not None else "no meter found",
-            }
-        )
-    return result
+def energy_windows(run: Synthetic, ticks: list[dict], phases: list[dict]) -> list[dict]:
+    """The windows as an episode makes them, from readings at the phases' edges."""
+    edges_s = [phase["start_s"] for phase in phases]
+    edges_s += [phases[-1]["end_s"], ticks[-1]["time_s"]]
+    readings = []
+    for edge_s in edges_s:
+        energy_j = ticks[int(edge_s)]["energy_j"]
+        sampled_j = None if energy_j is None else (1 + run.energy_drift) * energy_j
+        readings.append(EnergyReading(edge_s, energy_j, sampled_j=sampled_j))
+    method = {"simulated": "modelled", "measured": "nvml"}.get(run.energy_source or "", "none")
+    report = EnergyReport(
+        method, run.energy_source, None if run.energy_source else "no meter found"
+    )
+    windows = timeline.energy_windows(
+        [Phase(**phase) for phase in phases],
+        readings,
+        report,
+        repeat=ticks[0]["repeat"],
+        arm=ticks[0]["arm"],
+        start_s=0.0,
+    )
+    return [asdict(window) for window in windows]
 
 
 def quality_rows(texts: list[dict]) -> list[dict]:
@@ -240,7 +240,7 @@ def write_run(folder: Path, run: Synthetic = Synthetic()) -> Path:
     end_s = phases[-1]["end_s"] + run.drain_s
     schedule: list[pa.Table] = []
     requests: list[dict] = []
-    timeline: list[dict] = []
+    ticks: list[dict] = []
     windows: list[dict] = []
     episodes: list[dict] = []
     for repeat in range(run.repeats):
@@ -254,10 +254,10 @@ def write_run(folder: Path, run: Synthetic = Synthetic()) -> Path:
         )
         for order, arm in enumerate(run.arms if repeat % 2 == 0 else run.arms[::-1]):
             rows = serve(run, arm, planned, end_s)
-            ticks = timeline_rows(run, rows, phases, end_s)
+            of_episode = timeline_rows(run, rows, phases, end_s)
             requests += rows
-            timeline += ticks
-            windows += energy_windows(run, ticks, phases)
+            ticks += of_episode
+            windows += energy_windows(run, of_episode, phases)
             ok = [row for row in rows if row["status"] == "ok"]
             episodes.append(
                 {
@@ -275,6 +275,7 @@ def write_run(folder: Path, run: Synthetic = Synthetic()) -> Path:
                     "signals_absent": 0,
                     "signals_malformed": 0,
                     "response_source": "extractive stand-in",
+                    "warnings": list(run.warnings),
                 }
             )
     table = pa.Table.from_pylist(requests, schema=records.REQUESTS)
@@ -284,7 +285,7 @@ def write_run(folder: Path, run: Synthetic = Synthetic()) -> Path:
             kept = {name: row[name] for name in records.REQUESTS.names}
             lines.write(json.dumps(kept) + "\n")
     records.write_parquet(pa.concat_tables(schedule), folder / "schedule.parquet")
-    table = pa.Table.from_pylist(timeline, schema=records.TIMELINE)
+    table = pa.Table.from_pylist(ticks, schema=records.TIMELINE)
     records.write_parquet(table, folder / "timeline.parquet")
     texts = {
         row["text_id"]: {

@@ -130,6 +130,22 @@ def test_missing_energy_is_not_measured_and_says_why(make_run):
     assert energy.estimate.value is None and energy.source is None
 
 
+def test_the_whole_episodes_energy_leaves_the_warm_up_out(run):
+    windows = run.energy[~run.energy["window"].isin(["warmup", "total"])]
+    joules = windows.groupby("arm")["energy_j"].sum()
+    energy = assess(run)[1]
+    (whole,) = (c for c in energy.companions if c.name == "whole episode")
+    assert whole.estimate.value == pytest.approx(1 - joules["bellman"] / joules["none"])
+
+
+def test_doubtful_joules_are_named_where_they_are_used(make_run):
+    energy = assess(make_run(energy_drift=0.4))[1]
+    assert energy.estimate.value is not None
+    (doubt,) = (caveat for caveat in energy.caveats if caveat.startswith("doubtful"))
+    assert "congested energy of repeat 1, none" in doubt and "+40.0%" in doubt
+    assert not any("doubtful" in caveat for caveat in assess(make_run("b"))[1].caveats)
+
+
 def test_when_every_request_failed(make_run):
     assert {c.verdict for c in assess(make_run(fail_all=True))} == {"not measured"}
 

@@ -108,11 +108,13 @@ def test_when_every_request_failed(make_run):
 
 
 def test_invalid_and_interrupted_runs_are_marked_in_every_figure(make_run):
-    run = make_run(repeats=1, invalid_reasons=("lag p99 of 80 ms",))
+    settings = {"invalid_reasons": ("lag p99 of 80 ms",), "warnings": ("not fitted",)}
+    run = make_run(repeats=1, **settings)
     run.status["status"] = "interrupted"
     for name, text in texts(run).items():
         assert "INVALID RUN: lag p99 of 80 ms" in text, name
         assert "INTERRUPTED RUN" in text, name
+        assert "WARNING: not fitted (2 of 2 episodes)" in text, name
 
 
 def test_the_marked_ratio_is_the_claim(run):

@@ -49,6 +49,18 @@ def test_energy_and_tokens_are_those_of_the_engine(run):
         assert arm["energy_j_per_output_token"] == pytest.approx(arm["energy_j"] / tokens)
 
 
+def test_the_energy_of_an_arm_is_that_of_its_counted_windows(run):
+    for name, arm in summary(run)["arms"].items():
+        windows = run.energy[run.energy["arm"] == name].groupby("window")["energy_j"].sum()
+        counted = windows[["calm", "congested", "recovery", "drain"]].sum()
+        assert arm["energy_j"] == pytest.approx(counted)
+        assert arm["energy_j"] == pytest.approx(
+            windows.sum() - windows["total"] - windows["warmup"]
+        )
+        answered = arm["completed"]
+        assert arm["energy_j_per_completed_request"] == pytest.approx(counted / answered)
+
+
 def test_test_length_stands_beside_latencies_above_capacity(run):
     phases = summary(run)["phases"]
     assert phases["congested"]["above_capacity"] is True

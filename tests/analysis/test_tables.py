@@ -5,7 +5,7 @@ import json
 import pytest
 from rich.console import Console
 
-from analysis import rows, sweep
+from analysis import report, rows, sweep
 from analysis.summarize import summarize
 from analysis.tables import print_tables
 from tests.analysis.synthetic_run import Synthetic, write_run
@@ -69,6 +69,16 @@ def test_an_invalid_run_says_so_first(tmp_path):
         write_run(tmp_path / "run", Synthetic(repeats=1, invalid_reasons=("lag p99 of 80 ms",)))
     )
     assert text.startswith("invalid run: lag p99 of 80 ms")
+
+
+def test_warnings_of_episodes_and_meters_stand_first(tmp_path):
+    doubtful = Synthetic(repeats=1, energy_drift=0.4, warnings=("more than 100 sequences",))
+    folder = write_run(tmp_path / "run", doubtful)
+    text = " ".join(printed(folder).split())
+    assert text.startswith("warning: more than 100 sequences (2 of 2 episodes); warmup energy of")
+    assert "differ by +40.0%; and 11 more" in text
+    (folder / "figures").mkdir()
+    assert "more than 100 sequences" in report.write(folder).read_text()
 
 
 @pytest.mark.parametrize(

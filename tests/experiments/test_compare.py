@@ -126,6 +126,15 @@ def test_the_same_seed_gives_the_same_records(run_small, folder):
     assert (again / "requests.parquet").read_bytes() == (folder / "requests.parquet").read_bytes()
 
 
+def test_leaving_the_fitted_range_is_recorded_and_shown(run_small):
+    folder = run_small("engine.profile.fitted.sequences=1", "repeats=1")
+    for episode in read(folder, "episodes.json"):
+        (warning,) = episode["warnings"]
+        assert "was not fitted on more than 1 sequences in the batch" in warning
+    (shown,) = read(folder, "summary.json")["warnings"]
+    assert shown == f"{warning} (2 of 2 episodes)"
+
+
 def test_another_seed_gives_other_arrivals(run_small, folder):
     other = run_small("seed=2")
     assert other.name != folder.name
