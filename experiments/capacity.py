@@ -11,164 +11,31 @@ All with every arm, so that the last line says how much more load the same SLO c
 """
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
-from typing import Any
 
-import pandas as pd
 from rich.console import Console
 
 from analysis.capacity.points import ClosedPoint, OpenPoint, closed_point, open_point
-from analysis.frames import derive
 from bellman.corpus.base import Corpus
 from bellman.engines.base import Engine
-from bellman.engines.runtime import RunCoroutine, running
-from bellman.episode import Arm, EpisodePlan, EpisodeResult, run_episode
-from bellman.errors import RunError, require
+from bellman.engines.runtime import running
+from bellman.episode import Arm
+from bellman.errors import RunError
 from bellman.load.arrivals.steady import Steady
 from bellman.load.bracket import highest_passing
-from bellman.load.models.base import LoadModel
 from bellman.load.models.closed_loop import ClosedLoop
 from bellman.load.models.open_loop import OpenLoop
 from bellman.load.schedule import CONGESTED, Phase, Schedule, ScheduledRequest, draw_documents
-from bellman.records import WARMUP, JsonLinesWriter, RequestRecord, write_json
+from bellman.records import WARMUP, write_json
 from bellman.run_folder import RunFolder
 from bellman.settings import Settings
-from bellman.timeline import TimelineRow
-from experiments.compare import MakeApp, app_maker, meter
+from experiments.capacity_study import CapacityStudy
+from experiments.compare import app_maker
+from experiments.probe import Probe
 from experiments.progress import RunProgress
 from experiments.recorder import Recorder
 
 CLOSED_DOCUMENTS = 10_000
 """Requests of the closed loop before its documents start again from the first."""
-
-
-@dataclass(frozen=True)
-class CapacityStudy:
-    """What the experiment is told (`study` in its YAML)."""
-
-    clients_limit: int
-    """The closed loop doubles its clients from 1 on, up to this many."""
-    growth: float
-    """The closed loop ends when doubling the clients raises throughput by less than this share."""
-    closed_warmup_s: float
-    closed_test_s: float
-    closed_lifetimes: float
-    """The test lasts at least this many latencies, the warm-up a quarter as many: a request that
-    is cut by the window's edge must not matter."""
-    loads: list[float]
-    """Rates of the open loop / capacity of the closed loop without control."""
-    open_warmup_s: float
-    open_test_s: float
-    good_fraction: float
-    """Share of good requests that a rate has to keep."""
-    resolution: float
-    """Width at which the bisection ends, as a share of the capacity."""
-    load_limit: float
-    """Highest rate tried / capacity."""
-
-    def __post_init__(self) -> None:
-        """Check the ranges."""
-        require(self.clients_limit >= 2, "study.clients_limit", self.clients_limit, "must be >= 2")
-        require(self.growth > 0, "study.growth", self.growth, "must be greater than 0")
-        for key in ("closed_warmup_s", "open_warmup_s"):
-            require(getattr(self, key) >= 0, f"study.{key}", getattr(self, key), "must be >= 0")
-        for key in ("closed_test_s", "closed_lifetimes", "open_test_s", "resolution"):
-            require(getattr(self, key) > 0, f"study.{key}", getattr(self, key), "must be > 0")
-        valid = len(self.loads) > 0 and min(self.loads) > 0
-        require(valid, "study.loads", self.loads, "must be a list of numbers greater than 0")
-        top = max(self.loads, default=0.0)
-        require(self.load_limit >= top, "study.load_limit", self.load_limit, f"must be >= {top}")
-        require(
-            0 < self.good_fraction <= 1,
-            "study.good_fraction",
-            self.good_fraction,
-            "must be in (0, 1]",
-        )
-
-
-class Collector:
-    """Writes records as they come, and keeps them for the point that is measured."""
-
-    def __init__(self, writer: JsonLinesWriter) -> None:
-        self._writer = writer
-        self.records: list[RequestRecord] = []
-
-    def write(self, record: RequestRecord) -> None:
-        """Write and keep a record."""
-        self.records.append(record)
-        self._writer.write(record)
-
-
-class Probe:
-    """Runs one episode a point; point numbers stand where a comparison's repeats do."""
-
-    def __init__(
-        self,
-        settings: Settings,
-        engine: Engine,
-        *,
-        make_app: MakeApp,
-        run_coroutine: RunCoroutine,
-        recorder: Recorder,
-        progress: RunProgress,
-    ) -> None:
-        self.slo = settings.slo
-        self._settings = settings
-        self._engine = engine
-        self._make_app = make_app
-        self._run_coroutine = run_coroutine
-        self._recorder = recorder
-        self._progress = progress
-        self._number = 0
-
-    def run(
-        self, arm: Arm, schedule: Schedule, model: LoadModel, label: str, **point: Any
-    ) -> tuple[pd.DataFrame, pd.DataFrame, tuple[str, ...]]:
-        """Run an episode; returns its requests, its timeline and why it is invalid, if it is."""
-        settings, recorder = self._settings, self._recorder
-        writer = Collector(recorder.requests)
-        polls = settings.signal.delivery == "poll"
-        rows: list[TimelineRow] = []
-        plan = EpisodePlan(
-            repeat=self._number,
-            arm=arm,
-            schedule=schedule,
-            load_model=model,
-            poll_period_s=settings.signal.poll_period_s if polls else None,
-            timeline_period_s=settings.run.timeline_period_s,
-            drain_s=settings.run.drain_s,
-        )
-        self._number += 1
-        self._progress.begin(f"{label} {arm.name}", schedule.end_s)
-
-        def on_row(row: TimelineRow) -> None:
-            rows.append(row)
-            recorder.add_row(row)
-            self._progress.update(row)
-
-        result: EpisodeResult = self._run_coroutine(
-            run_episode(
-                self._engine,
-                plan,
-                make_app=self._make_app,
-                make_meter=lambda session: meter(settings, session),
-                writer=writer,
-                on_row=on_row,
-            )
-        )
-        self._progress.finish(result.end_s)
-        reasons = tuple(settings.pacing.invalid_reasons(result.pacing))
-        recorder.add_episode(
-            plan,
-            result,
-            list(reasons),
-            seed=settings.run.seed,
-            source=self._engine.source,
-            response_source=self._engine.response_source,
-            **point,
-        )
-        requests = derive(pd.DataFrame([asdict(record) for record in writer.records]))
-        return requests, pd.DataFrame([asdict(row) for row in rows]), reasons
 
 
 def run(
