@@ -1,0 +1,121 @@
+"""Whole runs that go wrong, against the stand-in: one clear line, records kept, nothing left."""
+
+import asyncio
+import json
+import os
+import signal
+import socket
+import sys
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from tests.engines.vllm.conftest import MARK, ROOT, STAND_IN, marked_processes, wait_until_gone
+
+pytestmark = pytest.mark.slow
+
+SMALL = (
+    "experiment=summarize_congested",
+    "engine=vllm",
+    "repeats=1",
+    "energy=none",
+    "corpus.limit_documents=4",
+    "arrivals.capacity_rps=20",
+    "arrivals.warmup_s=1",
+    "arrivals.calm_s=2",
+    "arrivals.congested_s=60",
+)
+
+
+class Run:
+    """`run.py` as a process, with its server's processes marked."""
+
+    def __init__(self, tmp_path: Path) -> None:
+        self.tmp_path = tmp_path
+        self.folder = tmp_path / "run"
+
+    async def start(self, *overrides: str) -> asyncio.subprocess.Process:
+        path = os.pathsep.join((str(STAND_IN), str(ROOT)))
+        return await asyncio.create_subprocess_exec(
+            *(sys.executable, "run.py", *SMALL, f"folder={self.folder}", *overrides),
+            cwd=ROOT,
+            env={**os.environ, "PYTHONPATH": path, MARK: str(self.tmp_path)},
+            stdout=asyncio.subprocess.DEVNULL,
+            stderr=asyncio.subprocess.PIPE,
+        )
+
+    async def until_records(self, process: asyncio.subprocess.Process) -> None:
+        """Wait until some requests are recorded."""
+        async with asyncio.timeout(60):
+            while self.lines() < 20:
+                assert process.returncode is None, await error_of(process)
+                await asyncio.sleep(0.1)
+
+    def lines(self) -> int:
+        file = self.folder / "requests.jsonl"
+        return file.read_bytes().count(b"\n") if file.exists() else 0
+
+    def status(self) -> dict[str, str]:
+        content: dict[str, str] = json.loads((self.folder / "status.json").read_text())
+        return content
+
+
+async def error_of(process: asyncio.subprocess.Process) -> str:
+    assert process.stderr is not None
+    return (await process.stderr.read()).decode()
+
+
+async def test_a_killed_server_ends_the_run_as_failed(model_folder, tmp_path):
+    run = Run(tmp_path)
+    process = await run.start(f"model={model_folder}")
+    await run.until_records(process)
+    servers = [p for p in marked_processes(tmp_path) if "api_server" in " ".join(p.cmdline())]
+    youngest = max(servers, key=lambda p: p.create_time())  # the other one is its supervisor
+    youngest.kill()
+    error = await error_of(process)
+    assert await process.wait() == 1
+    assert error.count("\n") == 1
+    assert error.startswith("error: the vLLM server is gone: killed by SIGKILL; its log is ")
+    assert run.status()["status"] == "failed"
+    assert pq.read_table(run.folder / "requests.parquet").num_rows >= 20
+    assert (run.folder / "vllm.log").exists()
+    wait_until_gone(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("number", "returned"), [(signal.SIGINT, 130), (signal.SIGTERM, 130), (signal.SIGKILL, -9)]
+)
+async def test_nothing_is_left_of_a_run_that_is_ended(model_folder, tmp_path, number, returned):
+    run = Run(tmp_path)
+    process = await run.start(f"model={model_folder}")
+    await run.until_records(process)
+    process.send_signal(number)
+    assert await process.wait() == returned
+    wait_until_gone(tmp_path)
+    assert run.lines() >= 20
+    if number != signal.SIGKILL:
+        assert run.status()["status"] == "interrupted"
+        assert pq.read_table(run.folder / "requests.parquet").num_rows >= 20
+
+
+async def test_a_port_in_use_is_one_line(model_folder, tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        await fails_with(tmp_path, f"engine.port={port}", f"model={model_folder}", f"={port}: Addr")
+
+
+async def test_a_model_folder_that_is_not_there_is_one_line(tmp_path):
+    await fails_with(tmp_path, "model=/nowhere/model", "model folder /nowhere/model is not there")
+
+
+async def fails_with(tmp_path: Path, *overrides_and_message: str) -> None:
+    *overrides, message = overrides_and_message
+    run = Run(tmp_path)
+    process = await run.start(*overrides)
+    error = await error_of(process)
+    assert await process.wait() == 1
+    assert error.count("\n") == 1
+    assert message in error
+    assert run.status()["status"] == "failed"
+    wait_until_gone(tmp_path)
