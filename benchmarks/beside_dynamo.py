@@ -23,7 +23,8 @@ from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 
-from bellman.engines.simulated.scheduler import Limits, Scheduler
+from bellman.engines.simulated.scheduler import Scheduler
+from bellman.engines.simulated.segment import Limits
 from bellman.engines.simulated.sequence import Sequence
 
 Requests = list[tuple[float, int, int]]

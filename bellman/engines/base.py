@@ -30,6 +30,10 @@ class Request:
     """Known or estimated prompt length; a real engine reports its own."""
     forced_output_tokens: int | None = None
     """Length-forced mode: exactly this many output tokens, whatever the model would say."""
+    priority: int = 0
+    """The lowest number goes first, on an engine that schedules by priority."""
+    hash_ids: tuple[int, ...] = ()
+    """A trace's names of the prompt's blocks, for an engine that caches prefixes."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,7 +52,7 @@ def test_one_coefficient_is_changed_and_nothing_else() -> None:
 
 
 def test_unknown_coefficients_are_refused() -> None:
-    with pytest.raises(ConfigError, match="time.speed"):
+    with pytest.raises(ConfigError, match=r"time\.speed"):
         changed(PROFILE, "time.speed", 1.1)
     with pytest.raises(ConfigError, match=r"study\.factors\.time\.token_ms"):
         UncertaintyStudy({"time.token_ms": []})

@@ -15,7 +15,8 @@ from bellman.corpus.base import Corpus
 from bellman.engines.base import Control
 from bellman.engines.simulated.bank import ResponseBank
 from bellman.engines.simulated.profile import ExtrapolationWarning, Profile
-from bellman.engines.simulated.scheduler import Limits, Scheduler
+from bellman.engines.simulated.scheduler import Scheduler
+from bellman.engines.simulated.segment import Limits
 from bellman.engines.simulated.sequence import Sequence
 from bellman.engines.simulated.session import SimulatedSession
 from bellman.engines.source import Source
@@ -37,13 +38,28 @@ class SimulatedEngine:
     """Tokens a block."""
     max_model_len: int
     """Prompt and output tokens of one request."""
+    enable_prefix_caching: bool = False
+    """Find the blocks of known prefixes again; only requests with `hash_ids` have any."""
+    trace_block_tokens: int = 512
+    """Tokens that one of a trace's `hash_ids` stands for."""
+    scheduling_policy: str = "fcfs"
+    """`fcfs` or `priority`."""
     bank: Any = None
     """Configuration of the response bank, for `create`."""
 
     def __post_init__(self) -> None:
         """Check the ranges; the last two are what vLLM demands when it starts."""
-        for name in ("max_num_seqs", "kv_blocks", "block_size", "max_model_len"):
+        for name in (
+            "max_num_seqs", "kv_blocks", "block_size", "max_model_len", "trace_block_tokens",
+        ):  # fmt: skip
             require(getattr(self, name) >= 1, f"engine.{name}", getattr(self, name), "must be >= 1")
+        policy = self.scheduling_policy
+        require(
+            policy in {"fcfs", "priority"},
+            "engine.scheduling_policy",
+            policy,
+            "must be fcfs or priority",
+        )
         require(
             self.max_num_batched_tokens >= self.max_num_seqs,
             "engine.max_num_batched_tokens",
@@ -134,14 +150,21 @@ class RunningSimulatedEngine:
 
         config = self.config
         scheduler = Scheduler(
-            config.limits, config.profile, on_finish, start_s=asyncio.get_running_loop().time()
+            config.limits,
+            config.profile,
+            on_finish,
+            start_s=asyncio.get_running_loop().time(),
+            prefix_caching=config.enable_prefix_caching,
+            by_priority=config.scheduling_policy == "priority",
         )
         session = SimulatedSession(
             scheduler,
             self._bank,
             control,
-            config.max_model_len,
-            {"devices": config.profile.devices, **asdict(config.profile.energy)},
+            max_model_len=config.max_model_len,
+            block_size=config.block_size,
+            trace_block_tokens=config.trace_block_tokens,
+            energy_details={"devices": config.profile.devices, **asdict(config.profile.energy)},
         )
         async with session:
             yield session

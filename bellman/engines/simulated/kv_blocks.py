@@ -5,6 +5,8 @@ its phase (context length minus completed steps) modulo the block size, so one c
 residue says how many blocks the next step, or the next thousand, will take.
 """
 
+from bellman.engines.simulated.sequence import Sequence
+
 
 class KvBlocks:
     """A pool of `total` blocks of `block_size` tokens (vLLM's one null block is not counted)."""
@@ -31,11 +33,31 @@ class KvBlocks:
         self._residues[(phase - 1) % self.block_size] += 1
         self.decoding += 1
 
-    def leave(self, phase: int, context_tokens: int) -> None:
-        """Take back the blocks of a sequence that decodes no more."""
+    def leave(self, phase: int) -> None:
+        """Forget a sequence that decodes no more."""
         self._residues[(phase - 1) % self.block_size] -= 1
         self.decoding -= 1
-        self.used -= self.blocks_for(context_tokens)
+
+    def admits(self, sequence: Sequence) -> bool:
+        """Say whether all known tokens of a waiting sequence fit."""
+        return self.blocks_for(sequence.known_tokens) <= self.total - self.used
+
+    def take(self, count: int) -> None:
+        """Take free blocks."""
+        self.used += count
+
+    def blocks_for_chunk(self, sequence: Sequence, chunk: int) -> int:
+        """Return the blocks that a prefill chunk takes beyond those its sequence has."""
+        computed = sequence.computed
+        return self.blocks_for(computed + chunk) - self.blocks_for(computed)
+
+    def take_chunk(self, sequence: Sequence, chunk: int) -> None:
+        """Take the blocks of a prefill chunk."""
+        self.take(self.blocks_for_chunk(sequence, chunk))
+
+    def release(self, sequence: Sequence, tokens: int) -> None:
+        """Free the blocks of a sequence that holds `tokens` tokens."""
+        self.used -= self.blocks_for(tokens)
 
     def growth(self, step: int, steps: int) -> int:
         """Return the blocks that `steps` decode steps from number `step` on take together."""

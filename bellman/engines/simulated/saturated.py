@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bellman.engines.simulated.performance import Performance
-from bellman.engines.simulated.scheduler import Limits, Scheduler
+from bellman.engines.simulated.scheduler import Scheduler
+from bellman.engines.simulated.segment import Limits
 from bellman.engines.simulated.sequence import Sequence
 from bellman.engines.simulated.step_log import StepLog, weighted_percentile
 

@@ -17,68 +17,19 @@ Between two changes of the batch all steps are one `Segment`, whose time, energy
 closed forms: the cost of a simulation grows with its requests, not with its tokens.
 """
 
-from bisect import bisect_left, bisect_right
-from collections import deque
+from bisect import bisect_left
 from collections.abc import Callable
-from dataclasses import dataclass
 from heapq import heappop, heappush
 from math import inf
 
 from bellman.engines.simulated.kv_blocks import KvBlocks
-from bellman.engines.simulated.performance import Performance, Steps
+from bellman.engines.simulated.performance import Performance
+from bellman.engines.simulated.prefix_cache import PrefixCachingBlocks
+from bellman.engines.simulated.segment import Limits, Peak, Segment
 from bellman.engines.simulated.sequence import Sequence
 from bellman.engines.simulated.step_log import StepLog
+from bellman.engines.simulated.waiting import ByPriority, FirstCome, Waiting
 from bellman.sensing.observation import Observation
-
-
-@dataclass(frozen=True)
-class Limits:
-    """What the scheduler must respect; vLLM's names."""
-
-    max_num_seqs: int
-    """Sequences in the batch."""
-    max_num_batched_tokens: int
-    """Tokens a step."""
-    kv_blocks: int
-    """Blocks of the KV cache."""
-    block_size: int
-    """Tokens a block."""
-
-
-@dataclass(slots=True)
-class Peak:
-    """The most that any step had to do."""
-
-    sequences: int = 0
-    kv_tokens: int = 0
-    prefill_tokens: int = 0
-
-    def add(self, sequences: int, kv_tokens: int, prefill_tokens: int) -> None:
-        """Take the composition of a step in."""
-        self.sequences = max(self.sequences, sequences)
-        self.kv_tokens = max(self.kv_tokens, kv_tokens)
-        self.prefill_tokens = max(self.prefill_tokens, prefill_tokens)
-
-
-@dataclass(slots=True)
-class Segment:
-    """Steps of one batch: a single step if it has prefill, else a run of decode steps."""
-
-    start_s: float
-    end_s: float
-    steps: int
-    cost: Steps
-    sequences: int
-    """Decoding ones."""
-    chunks: list[tuple[Sequence, int]]
-    """Prefill tokens by sequence."""
-    more_blocks: int
-    """Blocks that the steps after the first take."""
-
-    def steps_done(self, time_s: float) -> int:
-        """Return how many of its steps have ended by `time_s`, which is before its end."""
-        steps = range(1, self.steps)
-        return bisect_right(steps, time_s - self.start_s, key=self.cost.seconds)
 
 
 class Scheduler:
@@ -94,16 +45,21 @@ class Scheduler:
         limits: Limits,
         performance: Performance,
         on_finish: Callable[[Sequence], None],
+        *,
         start_s: float = 0.0,
         log: StepLog | None = None,
+        prefix_caching: bool = False,
+        by_priority: bool = False,
     ) -> None:
         self._limits = limits
         self._performance = performance
         self._on_finish = on_finish
         self._log = log
         self.peak = Peak()
-        self._blocks = KvBlocks(limits.kv_blocks, limits.block_size)
-        self._waiting: deque[Sequence] = deque()
+        kind = PrefixCachingBlocks if prefix_caching else KvBlocks
+        self._blocks = kind(limits.kv_blocks, limits.block_size)
+        self._by_priority = by_priority
+        self._waiting: Waiting = ByPriority() if by_priority else FirstCome()
         self._waiting_count = 0
         self._running: dict[Sequence, None] = {}  # in order of admission
         self._prefilling: Sequence | None = None
@@ -129,11 +85,12 @@ class Scheduler:
     def add(self, sequence: Sequence, time_s: float) -> None:
         """Queue a sequence. It must fit into an empty engine."""
         self.advance(time_s)
-        if self._waiting_count == 0 and len(self._running) < self._limits.max_num_seqs:
+        behind_others = self._waiting_count > 0 and not self._by_priority
+        if not behind_others and len(self._running) < self._limits.max_num_seqs:
             self._interrupt(time_s)
         self._wake(time_s)
         sequence.arrival_s = time_s
-        self._waiting.append(sequence)
+        self._waiting.add(sequence)
         self._waiting_count += 1
         self._outstanding_tokens += sequence.known_tokens + sequence.token_limit
 
@@ -149,7 +106,7 @@ class Scheduler:
         else:
             self._waiting_count -= 1
             self._forget(sequence)
-            if self._waiting[0] is sequence:  # it may have blocked the one behind it
+            if self._waiting.first() is sequence:  # it may have blocked the one behind it
                 self._interrupt(time_s)
 
     def advance(self, time_s: float) -> None:
@@ -201,11 +158,7 @@ class Scheduler:
         if segment is None:
             idle_s = max(0.0, time_s - self._boundary_s)
             return self._energy_j + self._performance.idle_w * idle_s
-        done = segment.steps_done(time_s)
-        before_s, after_s = segment.cost.seconds(done), segment.cost.seconds(done + 1)
-        before_j, after_j = segment.cost.joules(done), segment.cost.joules(done + 1)
-        share = max(0.0, time_s - segment.start_s - before_s) / (after_s - before_s)
-        return self._energy_j + before_j + min(1.0, share) * (after_j - before_j)
+        return self._energy_j + segment.joules_until(time_s)
 
     def observe(self, time_s: float) -> Observation:
         """Return the load at `time_s`; a step's tokens count when it has ended."""
@@ -232,7 +185,7 @@ class Scheduler:
         if self._segment is None and not self._due:
             idle_s = max(0.0, time_s - self._boundary_s)
             self._energy_j += self._performance.idle_w * idle_s
-            self._boundary_s += idle_s
+            self._boundary_s = max(self._boundary_s, time_s)
             self._due = True
 
     def _interrupt(self, time_s: float) -> None:
@@ -256,38 +209,43 @@ class Scheduler:
         """
         blocks, limits = self._blocks, self._limits
         preempted = False
-        while (needed := blocks.growth(self._step, 1)) > blocks.free:
-            self._preempt_last()
+        chunk = 0
+        while True:
+            needed = blocks.growth(self._step, 1)
+            sequence = self._prefilling
+            if sequence is not None and needed <= blocks.free:
+                if chunk == 0:  # its turn has come; a preemption for its sake changes it no more
+                    left = sequence.known_tokens - sequence.computed
+                    chunk = min(left, limits.max_num_batched_tokens - blocks.decoding)
+                needed += blocks.blocks_for_chunk(sequence, chunk)
+            if needed <= blocks.free:
+                break
+            self._preempt()
             preempted = True
-        blocks.used += needed
         budget = limits.max_num_batched_tokens - blocks.decoding
+        blocks.take(blocks.growth(self._step, 1))
         chunks: list[tuple[Sequence, int]] = []
-        sequence = self._prefilling
         if sequence is not None:
-            chunk = min(sequence.known_tokens - sequence.computed, budget)
-            held = blocks.blocks_for(sequence.computed)
-            needed = blocks.blocks_for(sequence.computed + chunk) - held
-            if needed > blocks.free:
-                self._preempt_last()
-                preempted = True
-            else:
-                blocks.used += needed
-                budget -= chunk
-                chunks.append((sequence, chunk))
+            blocks.take_chunk(sequence, chunk)
+            budget -= chunk
+            chunks.append((sequence, chunk))
         if preempted:
             return chunks, True
-        while budget > 0 and len(self._running) < limits.max_num_seqs and self._waiting:
-            sequence = self._waiting[0]
+        while budget > 0 and len(self._running) < limits.max_num_seqs:
+            sequence = self._waiting.first()
+            if sequence is None:
+                break
             if not sequence.aborted:
-                if blocks.blocks_for(sequence.known_tokens) > blocks.free:
+                if not blocks.admits(sequence):
                     break
-                chunk = min(sequence.known_tokens, budget)
-                blocks.used += blocks.blocks_for(chunk)
+                chunk = min(sequence.known_tokens - sequence.computed, budget)
+                blocks.take_chunk(sequence, chunk)
+                self._outstanding_tokens -= sequence.computed
                 budget -= chunk
                 chunks.append((sequence, chunk))
                 self._running[sequence] = None
                 self._waiting_count -= 1
-            self._waiting.popleft()
+            self._waiting.pop()
         return chunks, False
 
     def _end(self, segment: Segment) -> None:
@@ -302,7 +260,7 @@ class Scheduler:
         self._kv_tokens += tokens
         self._generated_tokens += tokens
         self._outstanding_tokens -= tokens
-        self._blocks.used += segment.more_blocks
+        self._blocks.take(segment.more_blocks)
         self._prefilling = None
         for sequence, chunk in segment.chunks:
             self._end_chunk(sequence, chunk)
@@ -353,11 +311,12 @@ class Scheduler:
         """Take a sequence out of the batch and free its blocks."""
         del self._running[sequence]
         if sequence.finish_step < 0:
-            self._blocks.used -= self._blocks.blocks_for(sequence.computed)
+            self._blocks.release(sequence, sequence.computed)
             self._prefilling = None
             return
         context = sequence.phase + self._step
-        self._blocks.leave(sequence.phase, context - 1)
+        self._blocks.leave(sequence.phase)
+        self._blocks.release(sequence, context - 1)
         self._kv_tokens -= context
         sequence.generated = sequence.output_tokens - (sequence.finish_step - self._step)
         sequence.computed = context
@@ -368,9 +327,12 @@ class Scheduler:
         to_compute = sequence.known_tokens - sequence.computed
         self._outstanding_tokens -= to_compute + sequence.token_limit - sequence.generated
 
-    def _preempt_last(self) -> None:
-        """Put the last running sequence back to the front of the queue, its blocks freed."""
-        sequence = next(reversed(self._running))
+    def _preempt(self) -> None:
+        """Put the last running sequence, or the least important one, back into the queue."""
+        if self._by_priority:
+            sequence = max(self._running, key=lambda one: (one.priority, one.arrival_s))
+        else:
+            sequence = next(reversed(self._running))
         if self._log is not None:
             self._log.leave(sequence, self._boundary_s)
         self._remove(sequence)
@@ -378,5 +340,5 @@ class Scheduler:
         sequence.computed = 0
         sequence.preemptions += 1
         self._preemptions += 1
-        self._waiting.appendleft(sequence)
+        self._waiting.put_back(sequence)
         self._waiting_count += 1

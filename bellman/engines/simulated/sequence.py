@@ -1,18 +1,27 @@
 """One request as the simulated scheduler sees it: lengths, progress and times."""
 
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 
 
 @dataclass(slots=True, eq=False)
 class Sequence:
-    """A request's tokens. The scheduler writes everything below `token_limit`."""
+    """A request's tokens. The scheduler writes everything below `block_hashes`."""
 
     prompt_tokens: int
     output_tokens: int
     """How many tokens the model will generate: what happens, not what the server knows."""
     token_limit: int
     """`max_tokens`: the most the server has to expect."""
+    priority: int = 0
+    """The lowest number goes first, where the scheduler goes by priority."""
+    block_hashes: list[Hashable] = field(default_factory=list)
+    """Hashes of the prompt's full blocks, where prefixes are cached."""
 
+    number: int = 0
+    """Order of arrival, where the scheduler goes by priority."""
+    held_blocks: list[Hashable] = field(default_factory=list)
+    """Blocks of `block_hashes` that it refers to."""
     generated: int = 0
     """Output tokens; while it decodes this is the number it had when it began to."""
     computed: int = 0

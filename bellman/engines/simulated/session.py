@@ -17,6 +17,7 @@ from bellman.engines.base import (
 )
 from bellman.engines.simulated.bank import ResponseBank
 from bellman.engines.simulated.meter import ModelledMeter
+from bellman.engines.simulated.prefix_cache import block_hashes
 from bellman.engines.simulated.scheduler import Scheduler
 from bellman.engines.simulated.sequence import Sequence
 from bellman.sensing.observation import Observation
@@ -33,7 +34,10 @@ class SimulatedSession:
         scheduler: Scheduler,
         bank: ResponseBank,
         control: Control,
+        *,
         max_model_len: int,
+        block_size: int,
+        trace_block_tokens: int,
         energy_details: dict[str, object],
     ) -> None:
         self._loop = asyncio.get_running_loop()
@@ -41,6 +45,8 @@ class SimulatedSession:
         self._bank = bank
         self._admission = control.admission
         self._max_model_len = max_model_len
+        self._block_size = block_size
+        self._trace_block_tokens = trace_block_tokens
         self._energy_details = energy_details
         self._publisher = SignalPublisher(control.controller, self._sense, control.period_s)
         self._publishing: asyncio.Task[None] | None = None
@@ -97,7 +103,11 @@ class SimulatedSession:
             )
         if tokens < 1:
             raise RequestFailed("error", f"{tokens} output tokens asked")
-        sequence = Sequence(prompt_tokens, tokens, limit)
+        sequence = Sequence(prompt_tokens, tokens, limit, request.priority)
+        if request.hash_ids:
+            sequence.block_hashes = block_hashes(
+                request.hash_ids, self._trace_block_tokens, self._block_size, prompt_tokens
+            )
         await self._run(sequence)
         return Completion(
             text=text,

@@ -8,7 +8,7 @@ import pandas as pd
 
 from bellman.engines.simulated.performance import Performance
 from bellman.engines.simulated.saturated import SaturatedRun, drawn_lengths, run_saturated
-from bellman.engines.simulated.scheduler import Limits
+from bellman.engines.simulated.segment import Limits
 from bellman.errors import RunError
 
 MEASURED = Path(__file__).parent / "measured" / "mlenergy_v3_h100.csv"

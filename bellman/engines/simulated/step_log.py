@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from bellman.engines.simulated.scheduler import Segment
+    from bellman.engines.simulated.segment import Segment
     from bellman.engines.simulated.sequence import Sequence
 
 

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from hypothesis import strategies as st
 
 from bellman.engines.simulated.profile import FittedRange, Profile
-from bellman.engines.simulated.scheduler import Limits, Scheduler
+from bellman.engines.simulated.scheduler import Scheduler
+from bellman.engines.simulated.segment import Limits
 from bellman.engines.simulated.sequence import Sequence
 from bellman.engines.simulated.step_energy import StepEnergy
 from bellman.engines.simulated.step_log import StepLog
@@ -88,11 +89,14 @@ class Outcome:
 Look = Callable[[float, Scheduler], None]
 
 
-def replay(jobs: list[Job], limits: Limits, looks: dict[float, Look]) -> Outcome:
+def replay(jobs: list[Job], limits: Limits, looks: dict[float, Look], **options: bool) -> Outcome:
     """Put a load through the scheduler to its end, and look at it on the way."""
     log, finished = StepLog(), []
-    scheduler = Scheduler(limits, PROFILE, finished.append, log=log)
-    sequences = [Sequence(job.prompt_tokens, job.output_tokens, 60) for job in jobs]
+    scheduler = Scheduler(limits, PROFILE, finished.append, log=log, **options)
+    sequences = [
+        Sequence(job.prompt_tokens, job.output_tokens, 60, job.priority, list(job.block_hashes))
+        for job in jobs
+    ]
     events: list[tuple[float, int, int]] = []
     for number, job in enumerate(jobs):
         events.append((job.arrival_s, 0, number))

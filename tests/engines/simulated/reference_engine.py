@@ -6,7 +6,7 @@ Written from the rules in vLLM v1's scheduler, not from the engine it is compare
 from dataclasses import dataclass, field
 
 from bellman.engines.simulated.performance import Performance
-from bellman.engines.simulated.scheduler import Limits
+from bellman.engines.simulated.segment import Limits
 
 
 @dataclass(frozen=True)
@@ -17,6 +17,8 @@ class Job:
     prompt_tokens: int
     output_tokens: int
     abort_s: float | None = None
+    priority: int = 0
+    block_hashes: tuple[str, ...] = ()
 
 
 @dataclass
@@ -27,6 +29,7 @@ class State:
     job: Job
     computed: int = 0
     blocks: int = 0
+    table: list[int] = field(default_factory=list)
     scheduled: int = 0
     preemptions: int = 0
     decoding: bool = False
@@ -62,8 +65,11 @@ class Run:
 class ReferenceEngine:
     """One engine; `run` puts a load through it."""
 
-    def __init__(self, jobs: list[Job], limits: Limits, performance: Performance) -> None:
+    def __init__(
+        self, jobs: list[Job], limits: Limits, performance: Performance, by_priority: bool = False
+    ) -> None:
         self.limits = limits
+        self.by_priority = by_priority
         self.performance = performance
         self.states = [State(number, job) for number, job in enumerate(jobs)]
         self.waiting: list[State] = []
@@ -76,6 +82,18 @@ class ReferenceEngine:
 
     def more_blocks(self, state: State, tokens: int) -> int:
         return -(-(state.computed + tokens) // self.limits.block_size) - state.blocks
+
+    def fits(self, state: State) -> bool:
+        return self.more_blocks(state, state.known) <= self.free()
+
+    def grow(self, state: State, tokens: int) -> None:
+        state.blocks += self.more_blocks(state, tokens)
+
+    def release(self, state: State) -> None:
+        state.blocks = 0
+
+    def order(self, state: State) -> tuple[int, float, int]:
+        return state.job.priority, state.job.arrival_s, state.number
 
     def run(self) -> Run:
         arrivals = sorted(self.states, key=lambda state: (state.job.arrival_s, state.number))
@@ -93,7 +111,7 @@ class ReferenceEngine:
         for queue in (self.waiting, self.running):
             for state in list(queue):
                 if state.job.abort_s is not None and state.job.abort_s <= self.now_s:
-                    state.blocks = 0
+                    self.release(state)
                     queue.remove(state)
 
     def step(self) -> None:
@@ -135,18 +153,27 @@ class ReferenceEngine:
             state = self.running[index]
             tokens = min(state.known - state.computed, budget)
             while state not in preempted and self.more_blocks(state, tokens) > self.free():
-                preempted.append(self.preempt_last())
+                victim = self.preempt()
+                preempted.append(victim)
+                if victim.scheduled:  # it stood before this one
+                    budget += victim.scheduled
+                    victim.scheduled = 0
+                    index -= 1
             if state in preempted:
-                break
-            state.blocks += self.more_blocks(state, tokens)
+                continue  # vLLM ends the loop here; by arrival there is none left anyway
+            self.grow(state, tokens)
             state.scheduled = tokens
             budget -= tokens
             index += 1
         return budget, preempted
 
-    def preempt_last(self) -> State:
-        victim = self.running.pop()
-        victim.blocks = victim.computed = victim.scheduled = 0
+    def preempt(self) -> State:
+        victim = self.running[-1]
+        if self.by_priority:
+            victim = max(self.running, key=lambda one: (one.job.priority, one.job.arrival_s))
+        self.running.remove(victim)
+        self.release(victim)
+        victim.computed = 0
         victim.decoding = False
         victim.preemptions += 1
         self.waiting.insert(0, victim)
@@ -155,13 +182,15 @@ class ReferenceEngine:
     def admit(self, budget: int) -> list[State]:
         admitted: list[State] = []
         while self.waiting and budget > 0 and len(self.running) < self.limits.max_num_seqs:
+            if self.by_priority:
+                self.waiting.sort(key=self.order)
             state = self.waiting[0]
-            if self.more_blocks(state, state.known) > self.free():
+            if not self.fits(state):
                 break
             self.running.append(self.waiting.pop(0))
             admitted.append(state)
-            state.scheduled = min(state.known, budget)
-            state.blocks = self.more_blocks(state, state.scheduled)
+            state.scheduled = min(state.known - state.computed, budget)
+            self.grow(state, state.scheduled)
             budget -= state.scheduled
         return admitted
 
@@ -171,8 +200,66 @@ class ReferenceEngine:
             state.token_times_s.append(self.now_s)
             state.decoding = True
             if len(state.token_times_s) == state.job.output_tokens:
-                state.blocks = 0
+                self.release(state)
                 self.running.remove(state)
+
+
+class CachingReference(ReferenceEngine):
+    """The same with every block as a thing of its own, and prefixes that are found again."""
+
+    def __init__(self, jobs: list[Job], limits: Limits, performance: Performance) -> None:
+        super().__init__(jobs, limits, performance)
+        self.queue = list(range(limits.kv_blocks))  # free blocks, the next to be taken first
+        self.hash_of: dict[int, str] = {}
+        self.references = [0] * limits.kv_blocks
+
+    def free(self) -> int:
+        return len(self.queue)
+
+    def more_blocks(self, state: State, tokens: int) -> int:
+        return -(-(state.computed + tokens) // self.limits.block_size) - len(state.table)
+
+    def hits(self, state: State) -> list[int]:
+        found: list[int] = []
+        blocks = {name: block for block, name in self.hash_of.items()}
+        for name in state.job.block_hashes:
+            if name not in blocks or (len(found) + 1) * self.limits.block_size >= state.known:
+                break
+            found.append(blocks[name])
+        return found
+
+    def fits(self, state: State) -> bool:
+        hits = self.hits(state)
+        new = -(-state.known // self.limits.block_size) - len(hits)
+        if new > len([block for block in self.queue if block not in hits]):
+            return False
+        for block in hits:
+            if block in self.queue:
+                self.queue.remove(block)
+            self.references[block] += 1
+        state.table = hits
+        state.computed = len(hits) * self.limits.block_size
+        return True
+
+    def grow(self, state: State, tokens: int) -> None:
+        for _ in range(self.more_blocks(state, tokens)):
+            block = self.queue.pop(0)
+            self.hash_of.pop(block, None)
+            self.references[block] = 1
+            state.table.append(block)
+        size = self.limits.block_size
+        now_full = slice(state.computed // size, (state.computed + tokens) // size)
+        names = state.job.block_hashes[now_full]
+        for block, name in zip(state.table[now_full], names, strict=False):
+            if name not in self.hash_of.values():
+                self.hash_of[block] = name
+
+    def release(self, state: State) -> None:
+        for block in reversed(state.table):
+            self.references[block] -= 1
+            if self.references[block] == 0:
+                self.queue.append(block)
+        state.table = []
 
 
 def run_reference(jobs: list[Job], limits: Limits, performance: Performance) -> Run:

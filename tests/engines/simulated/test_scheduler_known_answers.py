@@ -4,7 +4,8 @@ from dataclasses import dataclass
 
 import pytest
 
-from bellman.engines.simulated.scheduler import Limits, Scheduler
+from bellman.engines.simulated.scheduler import Scheduler
+from bellman.engines.simulated.segment import Limits
 from bellman.engines.simulated.sequence import Sequence
 from bellman.engines.simulated.step_log import StepLog, weighted_percentile
 

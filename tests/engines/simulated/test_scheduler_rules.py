@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bellman.engines.simulated.scheduler import Limits, Scheduler
+from bellman.engines.simulated.scheduler import Scheduler
+from bellman.engines.simulated.segment import Limits
 from tests.engines.simulated.loads import PROFILE, limits, loads, replay, run_scheduler
 from tests.engines.simulated.reference_engine import Job
 

@@ -176,6 +176,34 @@ def test_energy_is_readable_at_any_instant_and_grows_evenly_within_a_step() -> N
     run(scenario)
 
 
+def test_a_prefix_that_is_known_shortens_the_prefill() -> None:
+    async def scenario(caller: Caller) -> tuple[float, float]:
+        loop = asyncio.get_running_loop()
+        waits = []
+        for _ in range(2):
+            start_s = loop.time()
+            completion = await caller.send(prompt_tokens=6000, hash_ids=tuple(range(12)))
+            waits.append(completion.first_token_s - start_s)
+        return waits[0], waits[1]
+
+    without = run(scenario)
+    assert without[0] == pytest.approx(without[1], abs=2e-6)
+    cached = run(scenario, "engine.enable_prefix_caching=true")
+    assert cached[0] == pytest.approx(without[0], abs=2e-6)
+    assert cached[1] < 0.2 * cached[0]
+
+
+def test_the_important_request_goes_first() -> None:
+    async def scenario(caller: Caller) -> list[float]:
+        sent = [caller.send(prompt_tokens=8000, priority=priority) for priority in (0, 2, 1)]
+        return [completion.first_token_s for completion in await asyncio.gather(*sent)]
+
+    first, second, third = run(scenario)
+    assert first < second < third
+    first, second, third = run(scenario, "engine.scheduling_policy=priority")
+    assert first < third < second
+
+
 def test_sessions_do_not_share_anything() -> None:
     engine = configured().with_bank(TenWords())
     control = Control(QueueLaw(q_low=1, q_high=5, max_step=1), AcceptAll(), period_s=1.0)
@@ -196,6 +224,7 @@ def test_sessions_do_not_share_anything() -> None:
     [
         ("engine.max_num_seqs=0", r"engine\.max_num_seqs=0"),
         ("engine.max_num_batched_tokens=100", r"engine\.max_num_batched_tokens=100: .*1024"),
+        ("engine.scheduling_policy=lifo", r"scheduling_policy=lifo: must be fcfs or priority"),
         ("engine.kv_blocks=10", r"engine\.max_model_len=\d+: must fit"),
         ("engine.profile.time.floor_ms=0", r"engine\.profile\.time\.floor_ms=0"),
         ("engine.profile.energy.idle_w=-1", r"engine\.profile\.energy\.idle_w=-1"),
