@@ -19,6 +19,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from analysis.figures import kernel_fit, style
 from bellman.engines.simulated.fitting import fit_energy, fit_kernels, fit_serving, watts
 from bellman.engines.simulated.profile import FittedRange, Profile
 from bellman.engines.simulated.steady_states import (
@@ -49,6 +50,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--kv-token-j", type=float, help="given where the rows cannot tell it")
     parser.add_argument("--fit-prompts", nargs="*", default=["lm-arena-chat"])
     parser.add_argument("--output", type=Path, default=Path("conf/engine/profile"))
+    parser.add_argument("--figures", type=Path, help="folder for a figure of the kernels' errors")
     return parser.parse_args()
 
 
@@ -104,6 +106,10 @@ def main() -> None:
     path.write_text(to_yaml(profile, report))
     print("\n".join(report))
     print(f"wrote {path}")
+    if options.figures is not None:
+        style.use_style()
+        figure = kernel_fit.draw(steps, kernel_errors, profile.model)
+        style.save(figure, options.figures, f"kernels_{options.name}")
 
 
 def describe(lengths: Lengths) -> str:
