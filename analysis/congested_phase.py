@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from analysis import metrics
@@ -29,6 +30,9 @@ class Windows:
     baseline_lost: Array
     """Share of the window's requests that did not end ok, repeats pooled; shape (windows,)."""
     treatment_lost: Array
+    answered_inside: npt.NDArray[np.bool_]
+    """Whether all answers of the window's ok requests, in both arms and all repeats, came before
+    the phase ended: later ones meet a load that has dropped; shape (windows,)."""
 
 
 @dataclass(frozen=True)
@@ -115,6 +119,7 @@ def _windows(phase: Phase, baseline: list[pd.DataFrame], treatment: list[pd.Data
         treatment_ok=treated_ok,
         baseline_lost=1.0 - divide(base_ok.sum(axis=0), base_all.sum(axis=0)),
         treatment_lost=1.0 - divide(treated_ok.sum(axis=0), treated_all.sum(axis=0)),
+        answered_inside=_answered_inside(phase, [*baseline, *treatment], count),
     )
 
 
@@ -133,3 +138,12 @@ def _window_sums(
         oks[row] = np.bincount(number[ok], minlength=count)
         alls[row] = np.bincount(number, minlength=count)
     return sums, oks, alls
+
+
+def _answered_inside(
+    phase: Phase, episodes: list[pd.DataFrame], count: int
+) -> npt.NDArray[np.bool_]:
+    requests = pd.concat(episodes)
+    late = requests[requests["ok"] & (requests["last_token_s"] >= phase.end_s)]
+    windows = ((late["intended_s"] - phase.start_s) // WINDOW_S).to_numpy(dtype=np.int64)
+    return np.asarray(~np.isin(np.arange(count), windows))

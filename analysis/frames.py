@@ -11,7 +11,7 @@ import pandas as pd
 from analysis import read
 from bellman.errors import RunError
 from bellman.load.schedule import Phase, Schedule
-from bellman.records import STATUSES, WARMUP
+from bellman.records import REQUESTS, STATUSES, WARMUP
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,8 @@ def load_run(folder: Path) -> Run:
     if not (folder / "requests.parquet").exists():
         remedy = "give the folder of a run; a killed one: python -m analysis.rebuild FOLDER"
         raise RunError(f"{folder}: no requests.parquet; {remedy}")
-    requests = read.frame(folder / "requests.parquet")
+    # What an earlier version did not record yet is null.
+    requests = read.frame(folder / "requests.parquet").reindex(columns=REQUESTS.names)
     episodes = read.json_file(folder / "episodes.json", [])
     arms = read.json_file(folder / "arms.json", None) or _arms_by_first_seen(requests)
     order = list(dict.fromkeys((arms["baseline"], *arms["treatments"])))

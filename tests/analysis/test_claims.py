@@ -72,9 +72,17 @@ def test_claims_by_their_definitions(run):
             e2e[row.arm].setdefault(window, []).append(row.last_token_s - row.intended_s)
         finished[row.arm] += start_s <= row.last_token_s < end_s
     ratios = [np.mean(e2e["none"][w]) / np.mean(e2e["bellman"][w]) for w in range(10)]
+    late = {
+        int((r.intended_s - start_s) // 10)
+        for r in run.requests.itertuples()
+        if start_s <= r.intended_s < end_s <= r.last_token_s
+    }
+    assert 0 < len(late) < 10
     joules = run.energy[run.energy["window"] == "congested"].groupby("arm")["energy_j"].sum()
     latency, energy, served = assess(run)
     assert latency.estimate.value == pytest.approx(max(ratios))
+    inside = latency.companions[1].estimate.value
+    assert inside == pytest.approx(max(ratios[w] for w in range(10) if w not in late))
     assert energy.estimate.value == pytest.approx(1 - joules["bellman"] / joules["none"])
     assert served.estimate.value == pytest.approx(finished["bellman"] / finished["none"] - 1)
     assert latency.source == energy.source == served.source == "simulated"
@@ -107,6 +115,24 @@ def test_noise_between_equal_arms_is_not_an_effect(run):
     latency = assess(replace(run, requests=both))[0]
     assert latency.estimate.value > 1.0  # the largest of ten noisy ratios
     assert latency.verdict == "not reproduced"
+
+
+def test_a_window_that_stands_out_is_said_to(run, make_run):
+    even = assess(make_run(arms=("none", "none-again")))[0]
+    assert not any("stands out" in caveat for caveat in even.caveats)
+    rows = run.requests
+    last = (rows["arm"] == "none") & (rows["intended_s"] >= 150) & (rows["intended_s"] < 160)
+    slow = derive(rows.assign(last_token_s=rows["last_token_s"] + 100.0 * last))
+    before = (rows["intended_s"] >= 60) & (rows["intended_s"] < 150)
+    fast = (rows["arm"] == "none") & before & (rows["e2e_s"] > 7)
+    slow = derive(slow.assign(last_token_s=slow["last_token_s"].where(~fast, slow["sent_s"] + 7)))
+    latency = assess(replace(run, requests=slow))[0]
+    assert latency.verdict == "reproduced"
+    assert latency.reason.endswith("one window alone reaches the figure")
+    (caveat,) = (caveat for caveat in latency.caveats if "stands out" in caveat)
+    second = float(caveat.split()[-1].rstrip("x"))
+    assert 1 < second < 8 < latency.estimate.value
+    assert latency.companions[1].estimate.value <= second + 0.01
 
 
 def test_a_treatment_that_rejects_is_partly_at_most(make_run):

@@ -2,6 +2,7 @@ import json
 import math
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 
 from analysis.frames import load_run
@@ -106,6 +107,14 @@ def test_all_requests_failed(make_run):
     assert arm["e2e_mean_s"] is None and arm["e2e_p50_s"] == math.inf
     assert arm["energy_j_per_completed_request"] is None
     assert arm["quality"] is None
+
+
+def test_what_an_earlier_version_did_not_record_is_null(tmp_path):
+    folder = write_run(tmp_path / "run", Synthetic(repeats=1))
+    table = pq.read_table(folder / "requests.parquet").drop_columns(["output_words"])
+    pq.write_table(table, folder / "requests.parquet")
+    arm = summary(load_run(folder))["arms"]["none"]
+    assert arm["output_words_mean"] is None and arm["completed"] > 0
 
 
 def test_infinity_and_nan_have_words_in_json():
