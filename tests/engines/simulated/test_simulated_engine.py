@@ -16,6 +16,7 @@ from bellman.controllers.bellman import QueueLaw
 from bellman.engines.base import Completion, Control, Request, RequestFailed
 from bellman.engines.simulated.bank import Response
 from bellman.engines.simulated.engine import SimulatedEngine
+from bellman.engines.simulated.profile import ExtrapolationWarning
 from bellman.engines.simulated.session import SimulatedSession
 from bellman.errors import ConfigError
 
@@ -202,6 +203,14 @@ def test_the_important_request_goes_first() -> None:
     assert first < second < third
     first, second, third = run(scenario, "engine.scheduling_policy=priority")
     assert first < third < second
+
+
+def test_leaving_the_range_of_the_fit_warns() -> None:
+    async def scenario(caller: Caller) -> None:
+        await asyncio.gather(caller.send(), caller.send())
+
+    with pytest.warns(ExtrapolationWarning, match="not fitted on more than 1 sequences"):
+        run(scenario, "engine.profile.fitted.sequences=1")
 
 
 def test_sessions_do_not_share_anything() -> None:
