@@ -34,9 +34,9 @@ def a_request(forced: int | None = None) -> Request:
 
 
 async def test_serves_signals_forces_lengths_and_dies_in_the_open(tmp_path: Path) -> None:
+    mark = f"+engine.environment.{MARK}={tmp_path}"
     with initialize_config_dir(str(ROOT / "conf"), version_base="1.3"):
-        config = compose("config", overrides=["engine=vllm_cpu", f"model={MODEL}"])
-    config.engine.environment[MARK] = str(tmp_path)
+        config = compose("config", overrides=["engine=vllm_cpu", f"model={MODEL}", mark])
     engine = build(config.engine, "engine").create(None, tmp_path)
     async with engine:
         async with engine.session(NO_CONTROL) as session:
