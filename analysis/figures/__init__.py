@@ -1,7 +1,8 @@
 """The figures of a run, one module each.
 
-A module has `POSITION` (its place in the report) and `draw(run) -> Figure`; a new figure is one new
-file. `python -m analysis.figures FOLDER` draws all of them from the records alone.
+A module has `POSITION` (its place in the report) and `draw(run) -> Figure`, or None where a figure
+is not about such a run; a new figure is one new file. `python -m analysis.figures FOLDER` draws all
+of them from the records alone.
 """
 
 import importlib
@@ -34,6 +35,8 @@ def draw(folder: Path) -> list[Path]:
     files: list[Path] = []
     for module in modules():
         figure = module.draw(run)
+        if figure is None:
+            continue
         files += style.save(figure, target, module.__name__.rsplit(".", 1)[1])
         plt.close(figure)
     return files

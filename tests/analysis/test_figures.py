@@ -2,16 +2,24 @@ import re
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import matplotlib.pyplot as plt
+import pyarrow as pa
 import pytest
 
 from analysis import figures, report
-from analysis.figures import style
+from analysis.figures import obedience, style
 from analysis.figures.__main__ import main
 from analysis.frames import load_run
+from analysis.obedience import main as draw_bank
 from analysis.summarize import summarize
+from bellman.engines.simulated.bank_recorded import (
+    METADATA_FIELDS,
+    RECORDED_RESPONSES,
+    write_recorded,
+)
 from tests.analysis.synthetic_run import Synthetic, write_run
 
 NAMES = [
@@ -38,6 +46,8 @@ def texts(run) -> dict[str, str]:
     shown = {}
     for module in figures.modules():
         figure = module.draw(run)
+        if figure is None:
+            continue
         words = [artist.get_text() for artist in figure.findobj(lambda a: hasattr(a, "get_text"))]
         shown[module.__name__.rsplit(".", 1)[1]] = " ".join(words).replace("\n", " ")
         plt.close(figure)
@@ -145,3 +155,54 @@ def test_the_report_escapes_what_it_shows(tmp_path):
     assert "&lt;b&gt;lag" in page and "<b>lag" not in page
     assert "no figure was drawn" in page
     assert load_run(folder).invalid_reasons == ["<b>lag</b>"]
+
+
+@pytest.fixture(scope="module")
+def bank(tmp_path_factory):
+    """Three documents; asked for 50 words the model writes 60 to 100, for 100 words 110 to 150."""
+    rows = [
+        {
+            "document_id": f"d{document}",
+            "asked_words": asked,
+            "text": "word",
+            "words": words + 20 * document,
+            "output_tokens": 100,
+            "prompt_tokens": 800,
+            "finish_reason": "length" if document == 0 else "stop",
+        }
+        for asked, words in ((100, 110), (50, 60))
+        for document in range(3)
+    ]
+    metadata = dict.fromkeys(METADATA_FIELDS, "x") | {"model": "tiny-model", "corpus": "aclsum"}
+    path = tmp_path_factory.mktemp("bank") / "bank.parquet"
+    write_recorded(pa.Table.from_pylist(rows, RECORDED_RESPONSES), metadata, path)
+    return path
+
+
+def with_bank(run, path):
+    target = "bellman.engines.simulated.bank_recorded.RecordedBank"
+    return replace(run, config={"engine": {"bank": {"_target_": target, "path": str(path)}}})
+
+
+def test_obedience_is_drawn_for_a_recorded_bank_only(run, bank):
+    assert obedience.draw(run) is None
+    figure = obedience.draw(with_bank(run, bank))
+    mean = next(line for line in figure.axes[0].lines if line.get_label() == "mean")
+    assert mean.get_xydata().tolist() == [[50.0, 80.0], [100.0, 130.0]]
+    shown = texts(with_bank(run, bank))["obedience"]
+    assert "Simulated, 3 repeats." in shown and "tiny-model over aclsum: 3 documents" in shown
+    assert "33% of all answers were cut" in shown
+    plt.close(figure)
+
+
+def test_a_bank_that_is_gone_says_so(run, tmp_path):
+    shown = texts(with_bank(run, tmp_path / "gone.parquet"))["obedience"]
+    assert "words written: n/a" in shown and "must be an existing file" in shown
+
+
+def test_a_bank_is_drawn_by_one_command(bank, tmp_path, capsys):
+    picture = tmp_path / "obedience.png"
+    assert draw_bank([str(bank), str(picture)]) == 0
+    assert picture.stat().st_size > 5_000
+    assert draw_bank([str(tmp_path / "none.parquet"), str(picture)]) == 1
+    assert "is no response bank" in capsys.readouterr().err
