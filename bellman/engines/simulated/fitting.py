@@ -24,7 +24,7 @@ def kernel_ms(coefficients: Vector, steps: pd.DataFrame) -> Vector:
     floor, token, pair, kv_token, sequence = coefficients
     prefill = steps["prefill_tokens"].to_numpy(float)
     sequences = steps["decode_seqs"].to_numpy(float)
-    pairs = prefill * (steps["prefix"] + 0.5 * steps["ctx_len"]).to_numpy(float)
+    pairs = 0.5 * prefill * (steps["prefix"] + steps["ctx_len"]).to_numpy(float)
     times: Vector = (
         np.hypot(floor, token * (prefill + sequences))
         + 1e-6 * pair * pairs
@@ -37,8 +37,9 @@ def kernel_ms(coefficients: Vector, steps: pd.DataFrame) -> Vector:
 def fit_kernels(steps: pd.DataFrame) -> tuple[StepTime, Vector]:
     """Fit the kernel coefficients to step times; returns them and the relative errors.
 
-    Columns: prefill_tokens, prefix (tokens computed before), ctx_len (length of the prompts the
-    prefill tokens belong to), decode_seqs, kv_tokens, latency_ms.
+    Columns: prefill_tokens, prefix (tokens computed before them), ctx_len (length of the prompts
+    that the prefill tokens belong to; prefix + prefill_tokens if they are the rest of one),
+    decode_seqs, kv_tokens, latency_ms.
     """
     measured = steps["latency_ms"].to_numpy(float)
 

@@ -37,8 +37,15 @@ def shipped(name: str) -> Profile:
 
 def test_kernel_coefficients_are_recovered() -> None:
     compositions = [
-        (prefill, 0, length, sequences, sequences * context)
-        for prefill, length in ((0, 0), (64, 64), (512, 512), (4096, 1024), (8192, 8192))
+        (prefill, prefix, length, sequences, sequences * context)
+        for prefill, prefix, length in (
+            (0, 0, 0),
+            (64, 0, 64),
+            (512, 0, 512),
+            (4096, 0, 1024),
+            (8192, 0, 8192),
+            (2048, 6144, 8192),
+        )
         for sequences in (0, 1, 16, 128, 512)
         for context in (100, 1000)
         if prefill + sequences
@@ -50,6 +57,15 @@ def test_kernel_coefficients_are_recovered() -> None:
     assert np.abs(errors).max() < 1e-3
     found = (time.floor_ms, time.token_ms, time.pair_ms, time.kv_token_ms, time.sequence_ms)
     assert found == pytest.approx((6.0, 0.02, 0.8e-6, 4e-5, 0.003), rel=0.02)
+
+
+def test_the_rest_of_a_prompt_attends_to_all_before_it() -> None:
+    steps = pd.DataFrame(
+        [(4, 10, 14, 0, 0)],
+        columns=["prefill_tokens", "prefix", "ctx_len", "decode_seqs", "kv_tokens"],
+    )
+    pairs = 1e6 * kernel_ms(np.array([0.0, 0.0, 1.0, 0.0, 0.0]), steps)[0]
+    assert pairs == pytest.approx(4 * 10 + 4 * 4 / 2)
 
 
 def test_energy_coefficients_are_recovered() -> None:
