@@ -9,7 +9,6 @@ import sys
 from pathlib import Path
 
 import pandas as pd
-import psutil
 import pyarrow as pa
 from rich.console import Console
 
@@ -19,7 +18,7 @@ from analysis.tables import print_tables
 from bellman.build import build
 from bellman.errors import ConfigError, RunError
 from bellman.records import REQUESTS, TEXTS, TIMELINE, write_json, write_parquet
-from bellman.run_folder import STATUS
+from bellman.run_folder import STATUS, alive
 
 INTERRUPTED = "interrupted: no record was written"
 """Reason of an intended request that a killed run left without a record."""
@@ -91,19 +90,10 @@ def _mark_interrupted(folder: Path) -> None:
     status = read.json_file(folder / STATUS, {})
     if status.get("status") == "done":
         raise RunError(f"{folder} is finished: redraw it with python -m analysis.figures {folder}")
-    if status.get("status") == "running" and _alive(status):
+    if status.get("status") == "running" and alive(status):
         raise RunError(f"{folder} is being written by process {status['process_id']}: wait for it")
     if status.get("status") != "failed":
         write_json(status | {"status": "interrupted"}, folder / STATUS)
-
-
-def _alive(status: dict[str, object]) -> bool:
-    """Whether the process that wrote the status still runs."""
-    try:
-        started_s = psutil.Process(int(str(status["process_id"]))).create_time()
-    except (KeyError, psutil.Error):
-        return False
-    return abs(started_s - float(str(status.get("process_started_s", started_s)))) < 1.0
 
 
 def main(arguments: list[str]) -> int:

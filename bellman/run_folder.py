@@ -80,7 +80,7 @@ def claim_folder(path: Path, identity: str) -> RunFolder:
                 f"{path} holds run {status['run_id']}, this is run {identity}: "
                 "choose another `folder`, or remove that one"
             )
-        if status["status"] == "running" and _alive(status):
+        if status["status"] == "running" and alive(status):
             raise RunError(
                 f"{path} is being written by process {status['process_id']}: wait for it"
             )
@@ -91,8 +91,8 @@ def claim_folder(path: Path, identity: str) -> RunFolder:
     return folder
 
 
-def _alive(status: dict[str, Any]) -> bool:
-    """Whether the process that wrote the status still runs (and is no later one of its number)."""
+def alive(status: dict[str, Any]) -> bool:
+    """Whether another process wrote the status and still runs (and is no later one of its id)."""
     process_id = int(status["process_id"])
     if process_id == os.getpid():
         return False

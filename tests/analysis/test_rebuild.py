@@ -71,8 +71,9 @@ def test_a_finished_or_a_running_run_is_left_alone(killed):
     write_json({"status": "done"}, killed / "status.json")
     with pytest.raises(RunError, match=r"analysis\.figures"):
         rebuild(killed)
-    started_s = psutil.Process().create_time()
-    status = {"status": "running", "process_id": os.getpid(), "process_started_s": started_s}
+    writer = psutil.Process(os.getppid())  # some process that lives
+    status = {"status": "running", "process_id": writer.pid}
+    status["process_started_s"] = writer.create_time()
     write_json(status, killed / "status.json")
     with pytest.raises(RunError, match="wait for it"):
         rebuild(killed)
