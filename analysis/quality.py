@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from analysis.frames import Run
-from analysis.statistics import Array, Estimate, Index, bootstrap, divide
+from analysis.statistics import Array, Estimate, Index, bootstrap, divide, pooled_mean
 
 DEFINITION = (
     "mean over the counted ok requests; 95 % interval over the sampling of documents (bootstrap "
@@ -32,21 +32,12 @@ def quality(run: Run, arm: str) -> dict[str, Any] | None:
     scores: dict[str, Any] = {"response_source": run.response_source, "definition": DEFINITION}
     for name in names:
         sums, counts = _by_document(own, name, documents)
-        scores[name] = asdict(mean_over_documents(sums, counts))
+        scores[name] = asdict(pooled_mean(sums, counts))
         if name.endswith("_f1") and arm != run.baseline and len(base):
             base_sums, base_counts = _by_document(base, name, documents)
             difference = difference_over_documents(sums, counts, base_sums, base_counts)
             scores[f"{name}_difference"] = asdict(difference)
     return scores
-
-
-def mean_over_documents(sums: Array, counts: Array) -> Estimate:
-    """Estimate sum(sums) / sum(counts), one of each per document."""
-
-    def statistic(index: Index) -> Array:
-        return divide(sums[index].sum(axis=1), counts[index].sum(axis=1))
-
-    return bootstrap(statistic, len(sums), is_ratio=False)
 
 
 def difference_over_documents(

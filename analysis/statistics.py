@@ -78,9 +78,13 @@ def bootstrap(statistic: Statistic, units: int, *, is_ratio: bool) -> Estimate:
     return Estimate(value, value - half, value + half)
 
 
-def mean(values: Array) -> Estimate:
-    """Estimate the mean over repeats of one value per repeat."""
-    return bootstrap(lambda index: values[index].mean(axis=1), len(values), is_ratio=False)
+def pooled_mean(sums: Array, counts: Array) -> Estimate:
+    """Estimate sum(sums) / sum(counts), one of each per unit: the mean of all units' values."""
+
+    def statistic(index: Index) -> Array:
+        return divide(sums[index].sum(axis=1), counts[index].sum(axis=1))
+
+    return bootstrap(statistic, len(sums), is_ratio=False)
 
 
 def ratio(numerators: Array, denominators: Array) -> Estimate:

@@ -6,7 +6,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from analysis.frames import load_run
-from analysis.quality import difference_over_documents, mean_over_documents
+from analysis.quality import difference_over_documents
+from analysis.statistics import pooled_mean
 from analysis.summarize import jsonable, summarize, summary
 from bellman.errors import RunError
 from tests.analysis.synthetic_run import Synthetic, interrupt, write_run
@@ -86,7 +87,7 @@ def test_documents_that_differ_alike_in_both_arms_have_a_tight_difference():
     random = np.random.default_rng(2)
     counts = np.full(112, 20.0)
     base = random.normal(0.37, 0.07, 112) * counts
-    mean = mean_over_documents(base, counts)
+    mean = pooled_mean(base, counts)
     assert mean.high - mean.low == pytest.approx(2 * 1.98 * 0.07 / math.sqrt(112), rel=0.1)
     difference = difference_over_documents(base + 0.01 * counts, counts, base, counts)
     assert difference.low == pytest.approx(0.01) == difference.high
