@@ -144,7 +144,8 @@ def mean(requests: pd.DataFrame, column: str) -> float | None:
 def generated_tokens(ticks: pd.DataFrame, start_s: float, end_s: float) -> float | None:
     """Return the tokens an engine generated in [start_s, end_s] of one episode.
 
-    The engine's counter on the timeline, interpolated between two ticks at the window's ends.
+    The engine's counter on the timeline, interpolated between two ticks at the window's ends; the
+    first tick is at the episode's start.
     """
     if ticks.empty:
         return None

@@ -20,7 +20,7 @@ percentile ratios beside the claim count every lost request as +inf.
 
 "Up to 8x" is a maximum over windows, and a maximum of noisy ratios lies above 1 even without any
 effect. So its "no effect" is excluded only if the interval of the whole phase's mean ratio excludes
-it too.
+it too. Where one window alone reaches the paper's figure, the reason says so.
 """
 
 from dataclasses import dataclass, replace

@@ -125,3 +125,6 @@ def test_generated_tokens_are_interpolated_at_the_window_ends():
     ticks = pd.DataFrame({"time_s": [0.0, 1.0, 2.0], "generated_tokens_total": [0, 10, 40]})
     assert metrics.generated_tokens(ticks, 0.5, 1.5) == pytest.approx(20.0)
     assert metrics.generated_tokens(ticks, 1.0, math.inf) == pytest.approx(30.0)
+    assert metrics.generated_tokens(ticks, 0.0, 0.5) == pytest.approx(5.0)
+    unknown = ticks.assign(generated_tokens_total=[None, None, None])
+    assert metrics.generated_tokens(unknown, 0.0, 1.0) is None
