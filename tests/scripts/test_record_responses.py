@@ -1,0 +1,80 @@
+"""Recording a response bank, from a mock server that obeys to the word."""
+
+import asyncio
+import os
+import sys
+from pathlib import Path
+
+import aiohttp
+
+from bellman.app.prompt import TEMPLATE
+from bellman.corpus.aclsum import AclSum
+from bellman.engines.openai.child import child_server
+from bellman.engines.simulated.bank_recorded import RecordedBank, read_recorded
+from tests.servers import MOCK
+
+ROOT = Path(__file__).parents[2]
+
+
+async def record(cwd: Path, url: str, *arguments: str) -> tuple[int, str, str]:
+    """Record two documents at two lengths; return status, output and errors."""
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, str(ROOT / "scripts" / "record_responses.py"), "--base-url", url),
+        *("--output", "bank.parquet", "--set", "limit_documents=2", "--asked-words", "40", "20"),
+        *arguments,
+        cwd=cwd,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    output, errors = await process.communicate()
+    assert process.returncode is not None
+    return process.returncode, output.decode(), errors.decode()
+
+
+async def behave(url: str, **behaviour: object) -> None:
+    async with aiohttp.ClientSession() as pool:
+        await pool.put(f"{url}/mock", json=behaviour)
+
+
+async def test_records_resumes_and_is_what_the_simulated_engine_reads(tmp_path):
+    async with child_server([MOCK]) as url:
+        await behave(url, obeys=True, refuse_every=4)
+        status, _, errors = await record(tmp_path, url, "--concurrency", "1")
+        assert status == 1
+        assert "run again to carry on" in errors.splitlines()[-1]
+        journal = tmp_path / "outputs" / "banks" / "bank.jsonl"
+        assert len(journal.read_text().splitlines()) == 3
+
+        await behave(url, obeys=True)
+        status, output, _ = await record(tmp_path, f"{url}/v1")
+        assert (status, output.strip()) == (0, "bank.parquet: 4 answers, 1 of them new")
+
+        other = '{"temperature": 1.0}'
+        status, _, errors = await record(tmp_path, url, "--sampling", other)
+        assert status == 1
+        assert "was recorded with another decoding" in errors
+
+    table, metadata = read_recorded(tmp_path / "bank.parquet")
+    assert metadata["model"] == "mock"
+    assert "{asked_words}" in metadata["prompt_template"]
+    assert table["words"].to_pylist() == [40, 20, 40, 20]
+    assert table["output_tokens"].to_pylist() == [40, 20, 40, 20]
+    assert set(table["finish_reason"].to_pylist()) == {"stop"}
+    corpus = AclSum(limit_documents=2).load()
+    bank = RecordedBank(str(tmp_path / "bank.parquet")).open(corpus)
+    assert bank.lookup(corpus.documents[1].document_id, 20).words == 20
+
+
+async def test_a_server_that_is_not_there_is_one_line(tmp_path):
+    status, _, errors = await record(tmp_path, "http://127.0.0.1:9")
+    assert status == 1
+    assert errors.startswith("error: ")
+    assert errors.count("\n") == 1
+
+
+def test_the_projects_bank_was_recorded_with_the_projects_prompt():
+    corpus = AclSum().load()
+    bank = RecordedBank("bank_smollm2_135m_aclsum.parquet").open(corpus)
+    assert bank.metadata["prompt_template"] == TEMPLATE
+    assert bank.metadata["corpus_digest"] == corpus.digest
