@@ -80,7 +80,7 @@ def arms_table(summary: Values) -> Table:
         caption=rows.quality_note(summary),
         caption_justify="left",
     )
-    table.add_column("")
+    table.add_column("", overflow="fold")
     for arm in summary["arms"]:
         table.add_column(arm, justify="right")
     for row in rows.arm_rows(summary):

@@ -29,8 +29,7 @@ def draw(run: Run) -> Figure | None:
         style.caption(run, figure, "The response bank is not here.")
         return figure
     answers = table.to_pandas()
-    draw_answers(axes, answers)
-    style.legend(run, figure, axes)
+    draw_answers(figure, axes, answers)
     style.caption(run, figure, describe(answers, metadata))
     return figure
 
@@ -38,8 +37,7 @@ def draw(run: Run) -> Figure | None:
 def draw_bank(answers: pd.DataFrame, metadata: dict[str, str]) -> Figure:
     """Draw a bank alone: one row of `answers` per document and asked length."""
     figure, axes = plt.subplots(figsize=(style.WIDTH_IN, 2.9))
-    draw_answers(axes, answers)
-    figure.legend(loc="outside upper center", ncols=3)
+    draw_answers(figure, axes, answers)
     style.caption_lines(figure, describe(answers, metadata))
     return figure
 
@@ -51,7 +49,7 @@ def spread(answers: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(columns)
 
 
-def draw_answers(axes: Axes, answers: pd.DataFrame) -> None:
+def draw_answers(figure: Figure, axes: Axes, answers: pd.DataFrame) -> None:
     """Draw mean, median and two bands of the words written by the words asked for."""
     rows = spread(answers)
     asked = rows.index.to_numpy(dtype=np.float64)
@@ -64,6 +62,7 @@ def draw_answers(axes: Axes, answers: pd.DataFrame) -> None:
     axes.set(xlabel="words asked for", ylabel="words written", xscale="log")
     axes.set_xticks(asked, [f"{words:g}" for words in asked])
     axes.xaxis.set_minor_locator(NullLocator())
+    figure.legend(loc="outside upper center", ncols=3)
 
 
 def describe(answers: pd.DataFrame, metadata: dict[str, str]) -> str:

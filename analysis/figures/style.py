@@ -22,6 +22,7 @@ WIDTH_IN = 3.5
 CAPTION_PT = 6.0
 CAPTION_CHARACTERS = 76
 """A line of the caption at WIDTH_IN."""
+BOLD_CHARACTERS = 66
 LINE_STYLES = ("--", "-", "-.", ":")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 
@@ -146,7 +147,7 @@ def caption(run: Run, figure: Figure, text: str) -> None:
 def caption_lines(figure: Figure, text: str, warnings: Sequence[str] = ()) -> None:
     """Write a caption that names its source itself; for figures that are not of one run."""
     lines = textwrap.wrap(text, CAPTION_CHARACTERS)
-    warnings = [line for warning in warnings for line in textwrap.wrap(warning, CAPTION_CHARACTERS)]
+    warnings = [line for warning in warnings for line in textwrap.wrap(warning, BOLD_CHARACTERS)]
     height_in = float(figure.get_figheight())
     line_in = CAPTION_PT * 1.3 / 72
     share = ((len(lines) + len(warnings)) * line_in + 0.06) / height_in
