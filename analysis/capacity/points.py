@@ -20,7 +20,7 @@ class ClosedPoint:
     test_length_s: float
     completed: int
     throughput_rps: float
-    """lambda: requests finished inside the window / its length."""
+    """lambda: completed / test length."""
     outstanding: float | None
     """L: mean of running + waiting requests as the server reports them."""
     latency_s: float | None
@@ -73,9 +73,17 @@ def closed_point(
     window: Window,
     invalid_reasons: tuple[str, ...] = (),
 ) -> ClosedPoint:
-    """Measure a closed-loop episode. `requests` and `timeline` hold that episode only."""
+    """Measure a closed-loop episode. `requests` and `timeline` hold that episode only.
+
+    The test runs from the first completion inside the window to the last, so that it is cut where
+    requests end: with a window cut anywhere, the few requests of a slow server would hide behind
+    the two that are cut. The first completion is not counted.
+    """
+    finished = metrics.finished_inside(requests, *window).sort_values("last_token_s")
     start_s, end_s = window
-    finished = metrics.finished_inside(requests, start_s, end_s)
+    if len(finished) > 1:
+        start_s, end_s = (float(finished["last_token_s"].iloc[at]) for at in (0, -1))
+        finished = finished.iloc[1:]
     inside = timeline[(timeline["time_s"] >= start_s) & (timeline["time_s"] < end_s)]
     outstanding = (inside["running"] + inside["waiting"]).dropna()
     return ClosedPoint(
