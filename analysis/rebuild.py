@@ -86,13 +86,16 @@ def _records(missing: pd.DataFrame, arm: str, source: str) -> list[dict[str, obj
 
 
 def _mark_interrupted(folder: Path) -> None:
-    """Set status.json to interrupted; refuse a finished run, and one that is still running."""
+    """Set a killed run's status to interrupted; refuse a finished one, and one still running.
+
+    Others keep theirs: `failed` says why, and `recorded` lacks nothing but the drawing.
+    """
     status = read.json_file(folder / STATUS, {})
     if status.get("status") == "done":
         raise RunError(f"{folder} is finished: redraw it with python -m analysis.figures {folder}")
     if status.get("status") == "running" and alive(status):
         raise RunError(f"{folder} is being written by process {status['process_id']}: wait for it")
-    if status.get("status") != "failed":
+    if status.get("status", "running") == "running":
         write_json(status | {"status": "interrupted"}, folder / STATUS)
 
 

@@ -80,6 +80,14 @@ def test_a_finished_or_a_running_run_is_left_alone(killed):
     assert not (killed / "requests.parquet").exists()
 
 
+def test_a_run_stopped_while_it_was_drawn_lacks_nothing(tmp_path, capsys):
+    folder = write_run(tmp_path / "run", Synthetic(repeats=1))
+    write_json({"status": "recorded"}, folder / "status.json")
+    assert main([str(folder)]) == 0
+    assert "interrupted" not in capsys.readouterr().out
+    assert load_run(folder).cut_short is None
+
+
 def test_nothing_recorded_is_one_line(tmp_path, capsys):
     assert main([str(tmp_path)]) == 1
     assert "nothing was recorded" in capsys.readouterr().err
