@@ -33,7 +33,7 @@ def draw(measured: Run, simulated: Run) -> Figure:
     style.log_seconds(axes, "x")
     axes.set(xlabel="e2e latency (s)", ylabel="share of requests", ylim=(0, 1.02))
     axes.grid(visible=True, alpha=0.5)
-    style.legend(measured, figure, axes)
+    figure.legend(*axes.get_legend_handles_labels(), loc="outside upper center", ncols=2)
     repeats = measured.requests["repeat"].nunique()
     text = (
         f"{measured.response_source}, measured and simulated, {repeats} repeats pooled: all "
