@@ -87,7 +87,7 @@ class Timeline:
         self._source = source
         self._on_row = on_row
         self._start_s = asyncio.get_running_loop().time()
-        self._last_reading = meter.read()
+        self._last_reading: EnergyReading | None = None
 
     async def run(self, period_s: float) -> None:
         """Sample at once and then every `period_s`, until cancelled."""
@@ -116,7 +116,7 @@ class Timeline:
             kv_usage=observation.kv_usage if observation else None,
             word_budget=self._app.decide().word_budget,
             energy_j=reading.energy_j,
-            power_w=mean_power_w(self._last_reading, reading),
+            power_w=mean_power_w(self._last_reading, reading) if self._last_reading else None,
             prompt_tokens_total=observation.prompt_tokens_total if observation else None,
             generated_tokens_total=observation.generated_tokens_total if observation else None,
             preemptions_total=observation.preemptions_total if observation else None,

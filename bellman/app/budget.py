@@ -73,9 +73,10 @@ class BudgetRules:
         """Budgets from the default down to the floor: default / ratio^k, rounded."""
         rungs: list[int] = []
         words: float = self.default_words
-        while round(words) >= self.floor_words:
-            if not rungs or round(words) < rungs[-1]:
-                rungs.append(round(words))
+        # 300 / sqrt(2)^6 is 37.4999...: a hair more makes it the 38 that it stands for.
+        while (rung := math.floor(words + 0.5 + 1e-6)) >= self.floor_words:
+            if not rungs or rung < rungs[-1]:
+                rungs.append(rung)
             words /= self.ladder_ratio
         return tuple(rungs)
 

@@ -25,7 +25,7 @@ def rules(**changes):
 
 def test_the_ladder_ends_at_the_floor():
     assert rules().ladder_words == (300, 212, 150, 106, 75)
-    assert rules(task="answer").ladder_words == (300, 212, 150, 106, 75, 53)
+    assert rules(task="answer").ladder_words == (300, 212, 150, 106, 75, 53, 38)
 
 
 def test_known_budgets():
