@@ -75,15 +75,16 @@ def closed_point(
 ) -> ClosedPoint:
     """Measure a closed-loop episode. `requests` and `timeline` hold that episode only.
 
-    The test runs from the first completion inside the window to the last, so that it is cut where
-    requests end: with a window cut anywhere, the few requests of a slow server would hide behind
-    the two that are cut. The first completion is not counted.
+    The test runs from one completion to another, so that it is cut where requests end: with a
+    window cut anywhere, the few requests of a slow server would hide behind those that are cut. It
+    begins with the window's n-th completion, n clients, and ends with the last: clients that are
+    answered all at once, round by round, would otherwise add a round in no time.
     """
     finished = metrics.finished_inside(requests, *window).sort_values("last_token_s")
     start_s, end_s = window
-    if len(finished) > 1:
-        start_s, end_s = (float(finished["last_token_s"].iloc[at]) for at in (0, -1))
-        finished = finished.iloc[1:]
+    if len(finished) > clients:
+        start_s, end_s = (float(finished["last_token_s"].iloc[at]) for at in (clients - 1, -1))
+        finished = finished.iloc[clients:]
     inside = timeline[(timeline["time_s"] >= start_s) & (timeline["time_s"] < end_s)]
     outstanding = (inside["running"] + inside["waiting"]).dropna()
     return ClosedPoint(
