@@ -107,6 +107,9 @@ SCHEDULE = pa.schema(
         # Lengths of a trace, where the schedule comes from one; null otherwise.
         ("prompt_tokens", pa.int32()),
         ("output_tokens", pa.int32()),
+        # What a trace says of prefixes and of importance; null where it says nothing.
+        ("hash_ids", pa.list_(pa.int64())),
+        ("priority", pa.int32()),
     ]
 )
 

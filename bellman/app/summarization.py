@@ -98,6 +98,8 @@ class SummarizationApp:
             max_tokens=record.max_tokens,
             prompt_tokens=scheduled.prompt_tokens or prompt.tokens,
             forced_output_tokens=self._forced_tokens(scheduled.output_tokens, ask.word_budget),
+            priority=scheduled.priority or 0,
+            hash_ids=scheduled.hash_ids or (),
         )
         try:
             async with asyncio.timeout(self._request_timeout_s):

@@ -31,9 +31,11 @@ class Request:
     forced_output_tokens: int | None = None
     """Length-forced mode: exactly this many output tokens, whatever the model would say."""
     priority: int = 0
-    """The lowest number goes first, on an engine that schedules by priority."""
+    """The lowest number goes first, on the simulated engine that schedules by priority; real
+    engines are not told."""
     hash_ids: tuple[int, ...] = ()
-    """A trace's names of the prompt's blocks, for an engine that caches prefixes."""
+    """A trace's names of the prompt's blocks, `engine.trace_block_tokens` tokens each, for the
+    simulated prefix cache; real engines are not told, they hash the text they get."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,6 +47,10 @@ class ScheduledRequest:
     """Prompt length where the schedule comes from a trace."""
     output_tokens: int | None = None
     """Output length where the schedule comes from a trace."""
+    hash_ids: tuple[int, ...] | None = None
+    """A trace's names of the prompt's blocks. Only the simulated engine looks at them."""
+    priority: int | None = None
+    """A trace's priority, the lowest goes first. Only the simulated engine looks at it."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +68,10 @@ class Schedule:
         """SHA-256 over the exact values of requests and phases; arms of a repeat share it."""
         digest = hashlib.sha256()
         for request in self.requests:
-            digest.update(repr(astuple(request)).encode())
+            *always, hash_ids, priority = astuple(request)
+            digest.update(repr(tuple(always)).encode())
+            if (hash_ids, priority) != (None, None):
+                digest.update(repr((hash_ids, priority)).encode())
         digest.update(repr((self.phases, self.end_s)).encode())
         return digest.hexdigest()
 
@@ -83,9 +90,12 @@ class Schedule:
     def from_table(cls, table: pa.Table, repeat: int) -> "Schedule":
         """Read back the schedule of one repeat from (a concatenation of) `to_table` tables."""
         shape = json.loads(table.schema.metadata[_METADATA])
-        rows = table.filter(pc.equal(table["repeat"], repeat)).drop_columns(["repeat"])
+        rows = table.filter(pc.equal(table["repeat"], repeat)).drop_columns(["repeat"]).to_pylist()
+        for row in rows:
+            if row.get("hash_ids") is not None:
+                row["hash_ids"] = tuple(row["hash_ids"])
         return cls(
-            tuple(ScheduledRequest(**row) for row in rows.to_pylist()),
+            tuple(ScheduledRequest(**row) for row in rows),
             tuple(Phase(**phase) for phase in shape["phases"]),
             shape["end_s"],
             shape["left_out"],

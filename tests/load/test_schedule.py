@@ -1,6 +1,7 @@
 """Schedules: drawn once, the same for every arm, evenly over the corpus."""
 
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -10,7 +11,7 @@ from omegaconf import OmegaConf
 from bellman.build import build
 from bellman.errors import ConfigError, RunError
 from bellman.load.arrivals.phases import Phases
-from bellman.load.schedule import Schedule
+from bellman.load.schedule import CONGESTED, Phase, Schedule, ScheduledRequest
 from bellman.records import SCHEDULE
 
 CONF = Path(__file__).parents[2] / "conf" / "arrivals"
@@ -65,6 +66,25 @@ def test_a_schedule_survives_its_table_exactly():
         read = Schedule.from_table(table, repeat)
         assert read == schedule
         assert read.digest == schedule.digest
+
+
+def test_hash_ids_and_priorities_survive_the_table_and_change_the_digest():
+    plain = ScheduledRequest(0, 0.5, "d0", CONGESTED, 1000, 20)
+    rows = [
+        plain,
+        replace(plain, hash_ids=(7, 2**62)),
+        replace(plain, hash_ids=(7, 8)),
+        replace(plain, hash_ids=()),
+        replace(plain, priority=-3),
+        replace(plain, priority=0),
+    ]
+    phases = (Phase(CONGESTED, 0.0, 1.0, 1.0),)
+    schedules = [Schedule((row, plain), phases, 1.0) for row in rows]
+    for schedule in schedules:
+        table = schedule.to_table(0)
+        assert table.schema.equals(SCHEDULE)
+        assert Schedule.from_table(table, 0) == schedule
+    assert len({schedule.digest for schedule in schedules}) == len(rows)
 
 
 @pytest.mark.parametrize(

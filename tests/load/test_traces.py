@@ -101,6 +101,53 @@ def test_mooncake_is_in_milliseconds_with_several_requests_at_one_instant(tmp_pa
     assert rows(schedule) == [(0.0, 6758, 500), (0.0, 7322, 490), (3.052, 2290, 316)]
 
 
+def test_hash_ids_and_priorities_follow_their_rows_through_every_format_window_and_rate(tmp_path):
+    columns = {
+        "timestamp": [9.0, 7.5, 3.0, 4.25],
+        "ids": [[0, 9], [0, 1], [0], []],
+        "importance": [9, 2, -1, 0],
+    }
+    table = pa.table(columns)
+    pq.write_table(table, tmp_path / "a.parquet")
+    csv = "ids,timestamp,importance\n" + "".join(
+        f'"{r["ids"]}",{r["timestamp"]},{r["importance"]}\n' for r in table.to_pylist()
+    )
+    lines = "".join(json.dumps(row) + "\n" for row in table.to_pylist())
+    for path in (
+        tmp_path / "a.parquet",
+        write(tmp_path, "a.csv", csv),
+        write(tmp_path, "a.jsonl", lines),
+    ):
+        names = {"hash_ids_column": "ids", "priority_column": "importance"}
+        schedule = replay("trace", path, **names, start_s=1, length_s=4, rate_rps=1)
+        assert [(r.hash_ids, r.priority) for r in schedule.requests] == [((), 0), ((0, 1), 2)]
+        bare = replay("trace", path).requests
+        assert {(r.hash_ids, r.priority) for r in bare} == {(None, None)}
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ({"ids": 3}, r"a.jsonl:2: ids=3 is not a list of whole numbers"),
+        ({"ids": [0, 1.5]}, r"a.jsonl:2: ids=\[0, 1.5\] is not a list of whole numbers"),
+        ({"ids": [2**63]}, r"a.jsonl:2: ids=\[\d+\] is not a list of whole numbers"),
+        ({"ids": "0 1"}, r"a.jsonl:2: ids='0 1' is not a list of whole numbers"),
+        ({"importance": 0.5}, r"a.jsonl:2: importance=0.5 is not a whole number of 32 bits"),
+        ({"importance": None}, r"a.jsonl:2: importance=None is not a whole number of 32 bits"),
+    ],
+)
+def test_bad_hash_ids_and_priorities_are_named(tmp_path, row, message):
+    good = {"timestamp": 1, "ids": [0], "importance": 0}
+    text = json.dumps(good) + "\n" + json.dumps({**good, "timestamp": 2, **row}) + "\n"
+    with pytest.raises(RunError, match=message):
+        replay(
+            "trace",
+            write(tmp_path, "a.jsonl", text),
+            hash_ids_column="ids",
+            priority_column="importance",
+        )
+
+
 def test_any_columns_of_csv_json_lines_and_parquet_are_the_same_trace(tmp_path):
     columns = {"at": [7.5, 3.0, 4.25], "in": [10, 20, 30], "out": [1, 2, 3]}
     table = pa.table(columns)
@@ -234,6 +281,8 @@ def test_the_published_mooncake_trace():
     assert len(schedule.requests) == 2000
     assert schedule.requests[-1].intended_s == 669.0
     assert sum(request.intended_s == 0 for request in schedule.requests) > 1
+    for request in schedule.requests:
+        assert len(request.hash_ids) == -(-request.prompt_tokens // 512)
 
 
 def test_the_capacity_is_measured_with_the_lengths_of_the_trace(tmp_path):

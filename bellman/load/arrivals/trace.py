@@ -39,6 +39,10 @@ class Trace:
     """First seconds of the replay that are never counted."""
     capacity_rps: float | None = None
     """Capacity of the uncontrolled engine; null = measure it, where `load` needs it."""
+    hash_ids_column: str | None = None
+    """Column of ids of the prompt's blocks, for the simulated prefix cache; null = none."""
+    priority_column: str | None = None
+    """Column of priorities, the lowest first, for the simulated engine; null = none."""
 
     def __post_init__(self) -> None:
         """Check the ranges."""
@@ -69,8 +73,10 @@ class Trace:
             Path(self.path),
             self.time_column,
             self.time_unit,
-            self.prompt_column,
-            self.output_column,
+            prompt_column=self.prompt_column,
+            output_column=self.output_column,
+            hash_ids_column=self.hash_ids_column,
+            priority_column=self.priority_column,
         )
         return cut_window(whole, self.start_s, self.length_s)
 

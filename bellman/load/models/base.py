@@ -25,7 +25,8 @@ class LoadModel(Protocol):
 def request_at(schedule: Schedule, index: int, request_id: int, time_s: float) -> ScheduledRequest:
     """Return a request that a user decides to send at `time_s`, beyond the schedule's own.
 
-    Its document and lengths are those of the schedule's `index`-th request, taken in circles.
+    All else of it is that of the schedule's `index`-th request, taken in circles: the document, and
+    a trace's lengths, hash ids (so that a prefix cache knows it the second time) and priority.
     """
     phase = bisect_right([phase.start_s for phase in schedule.phases], time_s) - 1
     return replace(

@@ -2,15 +2,37 @@
 
 from array import array
 from collections import Counter
-from functools import lru_cache
+from collections.abc import Callable, MutableSequence
+from dataclasses import dataclass
+from functools import lru_cache, partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bellman.errors import RunError
 from bellman.load.traces.files import read_rows
-from bellman.load.traces.values import parse_time_s, parse_tokens
+from bellman.load.traces.values import parse_hash_ids, parse_priority, parse_time_s, parse_tokens
 from bellman.load.traces.workload import Workload
+
+A_LENGTH = "a whole number of tokens, 0 or more"
+HASH_IDS = "a list of whole numbers, 0 or more"
+A_PRIORITY = "a whole number of 32 bits"
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of a trace: its name in the file (None: not there), how it is read, its values."""
+
+    name: str | None
+    parse: Callable[[Any], Any]
+    expected: str
+    values: MutableSequence[Any]
+
+    def integers(self, order: NDArray[np.intp]) -> NDArray[np.int32] | None:
+        """Return the values in `order`; None where the trace has none."""
+        return np.asarray(self.values, dtype=np.int32)[order] if self.name else None
 
 
 @lru_cache(maxsize=1)  # each repeat asks for the same trace, and the large ones take a minute
@@ -18,57 +40,60 @@ def read_table(
     path: Path,
     time_column: str,
     time_unit: str,
+    *,
     prompt_column: str | None,
     output_column: str | None,
+    hash_ids_column: str | None,
+    priority_column: str | None,
 ) -> Workload:
     """Read a whole trace; time 0 is its earliest row. Rows may come in any order.
 
     A row of 0 output tokens is a request that failed where the trace was recorded (BurstGPT), one
     of 0 prompt tokens asks nothing: both are left out and counted. Every other value that is not
-    a time or a whole number of tokens raises `RunError` with file, line, column and value.
+    what its column has to hold raises `RunError` with file, line, column and value.
     """
-    columns = [column for column in (time_column, prompt_column, output_column) if column]
-    times, lengths = array("d"), [array("l"), array("l")]
-    token_columns = [
-        (name, lengths[index], f"{kind} tokens 0")
-        for index, (name, kind) in enumerate([(prompt_column, "prompt"), (output_column, "output")])
-        if name
-    ]
+    parse_time = partial(parse_time_s, unit=time_unit)
+    time = Column(time_column, parse_time, f"a time in {time_unit}", array("d"))
+    prompt = Column(prompt_column, parse_tokens, A_LENGTH, array("l"))
+    output = Column(output_column, parse_tokens, A_LENGTH, array("l"))
+    hash_ids = Column(hash_ids_column, parse_hash_ids, HASH_IDS, [])
+    priority = Column(priority_column, parse_priority, A_PRIORITY, array("l"))
+    columns = [column for column in (time, prompt, output, hash_ids, priority) if column.name]
+    lengths = [kind for kind, name in (("prompt", prompt.name), ("output", output.name)) if name]
     left_out: Counter[str] = Counter()
-    for place, values in read_rows(path, columns):
-        time_s = _parse(place, time_column, values[0], time_unit)
-        tokens = [
-            _parse(place, name, value)
-            for (name, _, _), value in zip(token_columns, values[1:], strict=True)
-        ]
+    appends = [column.values.append for column in columns]
+    for place, values in read_rows(path, [str(column.name) for column in columns]):
+        row: list[Any] = []
+        try:
+            for column, value in zip(columns, values, strict=True):
+                row.append(column.parse(value))
+        except (ValueError, TypeError, OverflowError):
+            text = f"{place}: {column.name}={value!r} is not {column.expected}"
+            raise RunError(text) from None
+        tokens = row[1 : 1 + len(lengths)]
         if 0 in tokens:
-            left_out[token_columns[tokens.index(0)][2]] += 1
+            left_out[f"{lengths[tokens.index(0)]} tokens 0"] += 1
             continue
-        times.append(time_s)
-        for (_, column, _), count in zip(token_columns, tokens, strict=True):
-            column.append(int(count))
+        for append, value in zip(appends, row, strict=True):
+            append(value)
+    times = np.asarray(time.values)
     if len(times) < 2:
         raise RunError(f"{path}: {len(times)} requests, a trace needs 2 or more")
-    order = np.argsort(np.asarray(times), kind="stable")
-    times_s = np.asarray(times)[order]
+    order = np.argsort(times, kind="stable")
+    times_s = times[order]
     times_s = times_s - times_s[0]
     if times_s[-1] == 0:
         raise RunError(f"{path}: all requests are at the same instant, check arrivals.time_column")
-    prompt_tokens, output_tokens = (
-        np.asarray(column, dtype=np.int32)[order] if name else None
-        for name, column in zip((prompt_column, output_column), lengths, strict=True)
+    return Workload(
+        times_s,
+        prompt.integers(order),
+        output.integers(order),
+        # The last request owns a mean gap, so that rate x duration is the number of requests.
+        float(times_s[-1]) * len(times_s) / (len(times_s) - 1),
+        dict(left_out),
+        [hash_ids.values[index] for index in order] if hash_ids.name else None,
+        priority.integers(order),
     )
-    # The last request owns a mean gap, so that rate x duration is the number of requests.
-    duration_s = float(times_s[-1]) * len(times_s) / (len(times_s) - 1)
-    return Workload(times_s, prompt_tokens, output_tokens, duration_s, dict(left_out))
-
-
-def _parse(place: str, column: str, value: object, time_unit: str | None = None) -> float:
-    try:
-        return parse_time_s(value, time_unit) if time_unit else parse_tokens(value)
-    except (ValueError, TypeError, OverflowError):
-        what = f"a time in {time_unit}" if time_unit else "a whole number of tokens, 0 or more"
-        raise RunError(f"{place}: {column}={value!r} is not {what}") from None
 
 
 def cut_window(workload: Workload, start_s: float, duration_s: float | None) -> Workload:
@@ -82,9 +107,9 @@ def cut_window(workload: Workload, start_s: float, duration_s: float | None) -> 
             f"the trace has no request from {start_s} s to {end_s} s, it lasts "
             f"{workload.duration_s:.1f} s: set arrivals.start_s and arrivals.length_s"
         )
-    prompt_tokens, output_tokens = (
-        None if tokens is None else tokens[first:last]
-        for tokens in (workload.prompt_tokens, workload.output_tokens)
+    prompt_tokens, output_tokens, priorities = (
+        None if column is None else column[first:last]
+        for column in (workload.prompt_tokens, workload.output_tokens, workload.priorities)
     )
     return Workload(
         workload.times_s[first:last] - start_s,
@@ -92,4 +117,6 @@ def cut_window(workload: Workload, start_s: float, duration_s: float | None) -> 
         output_tokens,
         end_s - start_s,
         workload.left_out,
+        None if workload.hash_ids is None else workload.hash_ids[first:last],
+        priorities,
     )

@@ -1,5 +1,6 @@
-"""Reads the two kinds of value in a trace: an instant and a number of tokens."""
+"""Reads the values in a trace: an instant, tokens, ids of a prompt's blocks, a priority."""
 
+import json
 import math
 from datetime import UTC, datetime
 from typing import Any
@@ -34,3 +35,21 @@ def parse_tokens(value: Any) -> int:
     if not tokens.is_integer() or tokens < 0:
         raise ValueError
     return int(tokens)
+
+
+def parse_hash_ids(value: Any) -> tuple[int, ...]:
+    """Return the ids of a prompt's blocks, a list or its JSON text; raises ValueError else."""
+    ids = json.loads(value) if isinstance(value, str) else value
+    if not isinstance(ids, list):
+        raise ValueError
+    if not all(type(item) is int and 0 <= item < 2**63 for item in ids):
+        raise ValueError
+    return tuple(ids)
+
+
+def parse_priority(value: Any) -> int:
+    """Return a priority, a whole number of 32 bits; raises ValueError for anything else."""
+    priority = float(value)
+    if not priority.is_integer() or abs(priority) >= 2**31:
+        raise ValueError
+    return int(priority)

@@ -1,7 +1,7 @@
 """A workload as arrays, and its replay: a window of it, at another rate, with the same bursts."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,8 @@ class Workload:
     output_tokens: NDArray[np.int32] | None
     duration_s: float
     left_out: dict[str, int] = field(default_factory=dict)
+    hash_ids: Sequence[tuple[int, ...]] | None = None
+    priorities: NDArray[np.int32] | None = None
 
     @property
     def rate_rps(self) -> float:
@@ -34,13 +36,7 @@ class Workload:
         with it, and with them the index of dispersion, are unchanged. Thinning would not do that.
         """
         speed = rate_rps / self.rate_rps
-        return Workload(
-            self.times_s / speed,
-            self.prompt_tokens,
-            self.output_tokens,
-            self.duration_s / speed,
-            self.left_out,
-        )
+        return replace(self, times_s=self.times_s / speed, duration_s=self.duration_s / speed)
 
     def schedule(
         self, warmup_s: float, document_ids: Sequence[str], seed: int, repeat: int
@@ -52,10 +48,10 @@ class Workload:
                 f"arrivals.warmup_s={warmup_s} leaves nothing of it"
             )
         times_s = np.floor(self.times_s * 1e6 + 1e-3) / 1e6
-        columns = [
-            [None] * len(times_s) if tokens is None else tokens.tolist()
-            for tokens in (self.prompt_tokens, self.output_tokens)
-        ]
+        prompt_tokens, output_tokens, priorities = (
+            [None] * len(times_s) if column is None else column.tolist()
+            for column in (self.prompt_tokens, self.output_tokens, self.priorities)
+        )
         documents = draw_documents(document_ids, len(times_s), seed, repeat)
         requests = tuple(
             ScheduledRequest(
@@ -63,8 +59,10 @@ class Workload:
                 time_s,
                 documents[index],
                 WARMUP if time_s < warmup_s else CONGESTED,
-                columns[0][index],
-                columns[1][index],
+                prompt_tokens[index],
+                output_tokens[index],
+                None if self.hash_ids is None else self.hash_ids[index],
+                priorities[index],
             )
             for index, time_s in enumerate(times_s.tolist())
         )
