@@ -80,7 +80,7 @@ def test_a_killed_run_keeps_what_finished_and_runs_again_to_its_end(tmp_path):
     os.kill(process.pid, signal.SIGKILL)
     process.wait()
     table = read_json_lines(lines, REQUESTS)
-    assert table.num_rows > 100
+    assert table.num_rows > 50
     assert set(table["status"].to_pylist()) == {"ok"}
     assert json.loads((tmp_path / "run" / "status.json").read_text())["status"] == "running"
 
@@ -114,4 +114,4 @@ def test_an_interrupted_run_ends_at_once_and_says_so(tmp_path):
     assert process.returncode == 130
     assert errors.endswith("interrupted: what was finished is recorded\n")
     assert json.loads((tmp_path / "run" / "status.json").read_text())["status"] == "interrupted"
-    assert pd.read_parquet(tmp_path / "run" / "requests.parquet").shape[0] > 100
+    assert pd.read_parquet(tmp_path / "run" / "requests.parquet").shape[0] > 50
