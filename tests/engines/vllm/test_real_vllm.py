@@ -2,9 +2,12 @@
 
 import asyncio
 import importlib.util
+import json
 import os
+import sys
 from pathlib import Path
 
+import pandas as pd
 import psutil
 import pytest
 from hydra import compose, initialize_config_dir
@@ -73,3 +76,30 @@ async def kill_the_engine_core(session) -> None:
     core[0].kill()
     with pytest.raises(EngineDied, match="the vLLM server is gone"):
         await in_flight
+
+
+async def test_the_whole_experiment_on_a_real_server(tmp_path: Path) -> None:
+    """`summarize_congested_cpu` as a user runs it, but one short repeat at a given rate."""
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "run.py", "experiment=summarize_congested_cpu", "repeats=1"),
+        *("arrivals.capacity_rps=0.6", "arrivals.overload=4", "arrivals.congested_s=15"),
+        *("arrivals.warmup_s=1", "arrivals.calm_s=2", "arrivals.recovery_s=1"),
+        *(
+            "corpus.limit_documents=8",
+            "energy=auto",
+            f"model={MODEL}",
+            f"folder={tmp_path / 'run'}",
+        ),
+        f"+engine.environment.{MARK}={tmp_path}",
+        cwd=ROOT,
+    )
+    assert await process.wait() == 0
+    wait_until_gone(tmp_path)
+    summary = json.loads((tmp_path / "run" / "summary.json").read_text())
+    assert summary["source"] == "measured"
+    none, bellman = (summary["arms"][arm]["phases"]["congested"] for arm in ("none", "bellman"))
+    assert bellman["output_words_mean"] < none["output_words_mean"]
+    assert bellman["e2e_mean_s"] < none["e2e_mean_s"]
+    quality = pd.read_parquet(tmp_path / "run" / "quality.parquet")
+    assert len(quality) > 0
+    assert (tmp_path / "run" / "report.html").exists()
