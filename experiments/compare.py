@@ -159,14 +159,19 @@ def meter(settings: Settings, session: EngineSession) -> EnergyMeter:
     return settings.energy.create() if own is None else own
 
 
-def find_capacity(parts: Parts, folder: Path, console: Console) -> float:
-    """Return the uncontrolled engine's capacity in requests/s: the given one, or measured now."""
+def find_capacity(parts: Parts, folder: Path, console: Console) -> float | None:
+    """Return the uncontrolled engine's capacity in requests/s: given, or measured now.
+
+    None where neither: the arrivals have rates of their own.
+    """
     settings, engine = parts.settings, parts.engine
     if not settings.arrivals.needs_capacity:
-        capacity_rps: float = settings.arrivals.capacity_rps
-        given = {"capacity_rps": capacity_rps, "method": "given: arrivals.capacity_rps"}
-        write_json({**given, "source": None}, folder / "capacity.json")
-        return capacity_rps
+        given_rps: float | None = settings.arrivals.capacity_rps
+        method = "not needed" if given_rps is None else "given: arrivals.capacity_rps"
+        write_json(
+            {"capacity_rps": given_rps, "method": method, "source": None}, folder / "capacity.json"
+        )
+        return given_rps
     how = settings.capacity
     console.print(
         f"measuring the capacity without control: {how.concurrency} requests outstanding, "

@@ -82,6 +82,7 @@ def record(run: Prepared, config: DictConfig, folder: RunFolder, console: Consol
         run.procedure(run.settings, run.corpus, run.engine, folder, console)
     except BaseException as error:
         end_early(folder, error)
+        show_what_there_is(run, console)
         raise
     finally:
         write_provenance(run.path, made_with, run.engine)  # now with what the engine found out
@@ -123,6 +124,14 @@ def folder_path(settings: Settings, identity: str) -> Path:
     if settings.run.folder is not None:
         return Path(settings.run.folder)
     return Path(settings.run.outputs) / settings.run.name / identity
+
+
+def show_what_there_is(run: Prepared, console: Console) -> None:
+    """Write and print the summary of a run that ended early, as far as its records go."""
+    try:
+        run.present(run.path, console, draw=True)
+    except Exception as error:  # the run's own failure is what the user must see
+        console.print(f"no summary of what was recorded: {error}")
 
 
 def end_early(folder: RunFolder, error: BaseException) -> None:

@@ -41,7 +41,8 @@ class RunProgress:
         """Show a sample."""
         assert self._task is not None
         level = "n/a" if row.level is None else f"{row.level:.2f}"
-        load = f"level {level}  waiting {row.waiting}  {row.word_budget} words"
+        waiting = "n/a" if row.waiting is None else row.waiting
+        load = f"level {level}  waiting {waiting}  {row.word_budget} words"
         self._progress.update(self._task, completed=row.time_s, load=load)
         now_s = time.monotonic()
         if now_s - self._refreshed_s >= REFRESH_S:

@@ -115,3 +115,4 @@ def test_an_interrupted_run_ends_at_once_and_says_so(tmp_path):
     assert errors.endswith("interrupted: what was finished is recorded\n")
     assert json.loads((tmp_path / "run" / "status.json").read_text())["status"] == "interrupted"
     assert pd.read_parquet(tmp_path / "run" / "requests.parquet").shape[0] > 50
+    assert (tmp_path / "run" / "summary.json").exists()
