@@ -1,5 +1,6 @@
 """Run an experiment: `python run.py experiment=summarize_congested`; see `--help`."""
 
+import errno
 import os
 import signal
 import sys
@@ -35,7 +36,12 @@ def job(config: DictConfig) -> None:
     except (ConfigError, HydraException, OmegaConfBaseException) as mistake:
         error = one_line(mistake, sys.argv[1:])
         exit_codes.append(USER_ERROR)
-    except (RunError, EngineDied, OSError) as failure:
+    except OSError as failure:
+        error = str(failure)
+        if failure.errno == errno.ENOSPC:
+            error = "the disk is full: free some space; what was recorded until then is kept"
+        exit_codes.append(FAILED)
+    except (RunError, EngineDied) as failure:
         error = str(failure)
         exit_codes.append(FAILED)
     if error is not None:

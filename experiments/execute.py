@@ -1,5 +1,6 @@
 """From a configuration to a finished run folder: identity, procedure, presentation, status."""
 
+import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -85,7 +86,8 @@ def record(run: Prepared, config: DictConfig, folder: RunFolder, console: Consol
         show_what_there_is(run, console)
         raise
     finally:
-        write_provenance(run.path, made_with, run.engine)  # now with what the engine found out
+        with contextlib.suppress(OSError):  # a full disk must not hide the run's own failure
+            write_provenance(run.path, made_with, run.engine)  # now with what the engine found out
     folder.set_status("recorded")
 
 
@@ -135,8 +137,12 @@ def show_what_there_is(run: Prepared, console: Console) -> None:
 
 
 def end_early(folder: RunFolder, error: BaseException) -> None:
-    """Say in status.json how the run ended; its records are on disk already."""
-    if isinstance(error, KeyboardInterrupt):
-        folder.set_status("interrupted", "interrupted by the user")
-    else:
-        folder.set_status("failed", f"{type(error).__name__}: {error}")
+    """Say in status.json how the run ended; its records are on disk already.
+
+    On a full disk that may fail, too: then the run stands there as `running` by a dead process.
+    """
+    with contextlib.suppress(OSError):
+        if isinstance(error, KeyboardInterrupt):
+            folder.set_status("interrupted", "interrupted by the user")
+        else:
+            folder.set_status("failed", f"{type(error).__name__}: {error}")
