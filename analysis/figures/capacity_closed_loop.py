@@ -14,13 +14,7 @@ def draw(study: Study) -> Figure:
     for arm in study.run.arms:
         points = study.closed_of(arm)
         clients = [point.clients for point in points]
-        look = {
-            "color": colours[arm],
-            "linestyle": style.line_style(study.run, arm),
-            "marker": style.marker(study.run, arm),
-            "markersize": 3,
-            "label": arm,
-        }
+        look = style.point_look(study.run, arm)
         above.plot(clients, [point.throughput_rps for point in points], **look)
         below.plot(clients, [point.latency_s for point in points], **look)
         knee = study.knee(arm)

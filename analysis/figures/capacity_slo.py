@@ -14,13 +14,7 @@ def draw(study: Study) -> Figure:
     for arm in study.run.arms:
         points = study.open_of(arm)
         rates = [point.rate_rps for point in points]
-        look = {
-            "color": colours[arm],
-            "linestyle": style.line_style(study.run, arm),
-            "marker": style.marker(study.run, arm),
-            "markersize": 3,
-            "label": arm,
-        }
+        look = style.point_look(study.run, arm)
         above.plot(rates, [point.good_fraction for point in points], **look)
         below.plot(rates, [point.goodput_rps for point in points], **look)
         best = study.highest_good_rate(arm)

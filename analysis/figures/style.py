@@ -4,6 +4,7 @@ import logging
 import textwrap
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import matplotlib as mpl
 import seaborn as sns
@@ -67,6 +68,17 @@ def line_style(run: Run, arm: str) -> str:
 def marker(run: Run, arm: str) -> str:
     """Return the arm's marker."""
     return MARKERS[run.arms.index(arm) % len(MARKERS)]
+
+
+def point_look(run: Run, arm: str) -> dict[str, Any]:
+    """Return what `plot` takes for an arm's line through single points."""
+    return {
+        "color": palette(run)[arm],
+        "linestyle": line_style(run, arm),
+        "marker": marker(run, arm),
+        "markersize": 3,
+        "label": arm,
+    }
 
 
 def shade_congestion(run: Run, axes: Axes, label: bool = False) -> None:
