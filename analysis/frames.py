@@ -1,6 +1,7 @@
 """Reads run folders into pandas frames, with the derived times of every request."""
 
-from collections.abc import Sequence
+import math
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -158,8 +159,8 @@ def derive(requests: pd.DataFrame) -> pd.DataFrame:
 
     e2e_s = last token - intended send; service_latency_s = last token - actual send;
     client_wait_s = actual - intended send; ttft_s = first token - intended send;
-    tpot_s = (last - first token) / (output tokens - 1), null for fewer than two tokens. The longest
-    gap between two chunks of the stream, longest_gap_s, is recorded as it is.
+    tpot_s = (last - first token) / (output tokens - 1), null for fewer than two tokens;
+    longest_gap_s = longest wait between two chunks of the stream, null without two.
     """
     gaps = (requests["output_tokens"] - 1).where(requests["output_tokens"] > 1)
     return requests.assign(
@@ -169,7 +170,12 @@ def derive(requests: pd.DataFrame) -> pd.DataFrame:
         client_wait_s=requests["sent_s"] - requests["intended_s"],
         ttft_s=requests["first_token_s"] - requests["intended_s"],
         tpot_s=(requests["last_token_s"] - requests["first_token_s"]) / gaps,
+        longest_gap_s=[_longest(gaps_s) for gaps_s in requests["chunk_gaps_s"]],
     )
+
+
+def _longest(gaps_s: Any) -> float:
+    return float(max(gaps_s)) if isinstance(gaps_s, Collection) and len(gaps_s) else math.nan
 
 
 def _typed(frame: pd.DataFrame, arms: list[str], phases: Sequence[Phase]) -> pd.DataFrame:

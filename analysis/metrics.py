@@ -42,6 +42,16 @@ def latency_percentile(requests: pd.DataFrame, column: str, percent: float) -> f
     return percentile(failures_as_infinity(requests, column), percent)
 
 
+def chunk_gap_percentile(requests: pd.DataFrame, percent: float) -> float | None:
+    """Return a percentile of the waits between two chunks of a stream, in s, over the ok requests.
+
+    The gaps of all streams together, so a long answer counts more. A chunk may carry several
+    tokens: this is what a reader waits, where tpot is what the engine needs for a token.
+    """
+    streams = requests.loc[requests["ok"], "chunk_gaps_s"].dropna()
+    return percentile(np.concatenate([np.zeros(0), *streams]), percent)
+
+
 def latency_mean(requests: pd.DataFrame, column: str) -> float | None:
     """Return the mean of a latency, in s, over the ok requests: a mean over survivors.
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from analysis.frames import few
 from bellman.records import WARMUP
+from bellman.slo import Slo
 
 Values = dict[str, Any]
 NOT_MEASURED = "n/a"
@@ -87,11 +88,12 @@ def phase_rows(summary: Values) -> list[list[str]]:
     """Return one row per phase and arm, for the report's second table; see `PHASE_HEADER`."""
     rows = []
     for name, phase in summary["phases"].items():
-        above = {True: "above", False: "below", None: NOT_MEASURED}[phase["above_capacity"]]
+        where = {True: " above capacity", False: " below capacity", None: ""}
+        label = f"{name}, {phase['length_s']:g} s{where[phase['above_capacity']]}"
+        label += " (not counted)" if name == WARMUP else ""
         for arm, values in summary["arms"].items():
             part = values["phases"][name]
-            label = f"{name} (not counted)" if name == WARMUP else name
-            row = [label, arm, f"{phase['length_s']:g} s", above, _count(part["offered"])]
+            row = [label, arm, _count(part["offered"])]
             row += [_count(part["completed_inside"]), _percent(part["lost_share"])]
             row += [_seconds(part[key]) for key in ("e2e_mean_s", "e2e_p50_s", "e2e_p99_s")]
             row += [_seconds(part["ttft_p50_s"]), _milliseconds(part["tpot_p50_s"])]
@@ -103,8 +105,6 @@ def phase_rows(summary: Values) -> list[list[str]]:
 PHASE_HEADER = [
     "phase",
     "arm",
-    "length",
-    "load vs capacity",
     "offered",
     "finished inside",
     "lost",
@@ -129,7 +129,12 @@ def _quantities(summary: Values) -> list[tuple[str, Callable[[Values], str]]]:
         return lambda arm: _seconds(arm["phases"].get("congested", {}).get(key))
 
     answers = summary["response_source"]
-    slo = ", ".join(f"{k[:-2]} {v:g} s" for k, v in summary["slo"].items() if v is not None)
+    streamed = any(arm["chunk_gap_p99_s"] is not None for arm in summary["arms"].values())
+    gaps: list[tuple[str, Callable[[Values], str]]] = [
+        ("gap between chunks p50", lambda arm: _milliseconds(arm["chunk_gap_p50_s"])),
+        ("gap between chunks p99", lambda arm: _milliseconds(arm["chunk_gap_p99_s"])),
+    ]
+    slo = Slo(**summary["slo"]).in_words
     return [
         ("requests offered", lambda arm: _count(arm["offered"])),
         ("requests completed", lambda arm: _count(arm["completed"])),
@@ -140,7 +145,8 @@ def _quantities(summary: Values) -> list[tuple[str, Callable[[Values], str]]]:
         ("e2e latency p99", lambda arm: _seconds(arm["e2e_p99_s"])),
         (f"congested{length}: e2e mean of ok", in_congestion("e2e_mean_s")),
         (f"congested{length}: e2e p99", in_congestion("e2e_p99_s")),
-        (f"good fraction ({slo or 'no limits'})", lambda arm: _percent(arm["good_fraction"])),
+        *(gaps if streamed else []),
+        (f"good fraction ({slo})", lambda arm: _percent(arm["good_fraction"])),
         ("GPU energy", lambda arm: _kilojoules(arm["energy_j"])),
         ("J per completed request", lambda arm: _number(arm["energy_j_per_completed_request"])),
         ("J per output token", lambda arm: _number(arm["energy_j_per_output_token"])),

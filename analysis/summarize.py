@@ -170,6 +170,8 @@ def _measure(part: _Part, slo: Slo, phases: tuple[Phase, ...], window: str) -> V
         for percent in PERCENTILES:
             key = f"{name}_p{percent}_s"
             values[key] = metrics.latency_percentile(group, column, percent)
+    for percent in PERCENTILES:
+        values[f"chunk_gap_p{percent}_s"] = metrics.chunk_gap_percentile(group, percent)
     if not part.repeats:  # nothing ran: no number of requests, not even 0
         return dict.fromkeys(values) | {"length_s": values["length_s"]}
     return values

@@ -57,10 +57,8 @@ class RequestRecord:
     text_id: str | None = None
     """Key into texts.parquet."""
     preemptions: int | None = None
-    chunks: int | None = None
-    """Pieces of content that the stream came in; None where there is no stream."""
-    longest_gap_s: float | None = None
-    """Longest wait between two of them; None for fewer than two."""
+    chunk_gaps_s: list[float] | None = None
+    """Waits between two pieces of the stream's content; None where there is no stream."""
 
 
 REQUESTS = pa.schema(
@@ -90,8 +88,7 @@ REQUESTS = pa.schema(
         ("finish_reason", pa.string()),
         ("text_id", pa.string()),
         ("preemptions", pa.int32()),
-        ("chunks", pa.int32()),
-        ("longest_gap_s", pa.float64()),
+        ("chunk_gaps_s", pa.list_(pa.float64())),
     ]
 )
 

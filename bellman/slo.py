@@ -1,6 +1,7 @@
 """What makes a request good: the limits that goodput is counted by."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from typing import Self
 
 from bellman.errors import require
 
@@ -21,3 +22,15 @@ class Slo:
         for name in ("ttft_s", "tpot_s", "e2e_s"):
             limit = getattr(self, name)
             require(limit is None or limit > 0, f"slo.{name}", limit, "must be greater than 0")
+
+    @property
+    def in_words(self) -> str:
+        """The limits as captions have them: `ttft 2 s, tpot 0.1 s, e2e 20 s`."""
+        limits = ((field.name, getattr(self, field.name)) for field in fields(self))
+        words = [f"{name.removesuffix('_s')} {v:g} s" for name, v in limits if v is not None]
+        return ", ".join(words) or "no limits"
+
+    def scaled(self, factor: float) -> Self:
+        """Return the SLO with every limit `factor` times as long."""
+        limits = {field.name: getattr(self, field.name) for field in fields(self)}
+        return type(self)(**{k: None if v is None else factor * v for k, v in limits.items()})

@@ -8,7 +8,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from analysis.interchange.records import SIMULATED_WORKER, TOO_MANY_REQUESTS, Row, row
+from analysis.interchange.records import SIMULATED_WORKER, TOO_MANY_REQUESTS, Row, gaps_s, row
 from bellman.errors import RunError
 from bellman.load.schedule import CONGESTED
 from bellman.records import WARMUP, Status
@@ -55,6 +55,7 @@ def to_line(request: Row, session_id: str) -> dict[str, Any]:
 def _metrics(request: Row, sent_s: float) -> dict[str, Any]:
     if request["status"] != "ok":
         return {}
+    gaps_ms = [1e3 * gap_s for gap_s in gaps_s(request)]
     first_s, last_s = request["first_token_s"], request["last_token_s"]
     tokens = request["output_tokens"]
     values = [
@@ -63,6 +64,7 @@ def _metrics(request: Row, sent_s: float) -> dict[str, Any]:
         ("output_sequence_length", tokens, "tokens"),
         ("output_token_count", tokens, "tokens"),
         ("input_sequence_length", request["prompt_tokens"], "tokens"),
+        ("inter_chunk_latency", gaps_ms or None, "ms"),
     ]
     if tokens is not None and tokens > 1:
         gap_ms = 1e3 * (last_s - first_s) / (tokens - 1)
@@ -115,6 +117,7 @@ def _row(line: dict[str, Any], arm: str, request_id: int) -> Row:
     def tokens(name: str) -> int | None:
         return None if name not in metrics else int(metrics[name]["value"])
 
+    gaps = metrics.get("inter_chunk_latency")
     status: Status = "ok"
     if metadata.get("was_cancelled"):
         status = "unfinished"
@@ -139,4 +142,5 @@ def _row(line: dict[str, Any], arm: str, request_id: int) -> Row:
         ended_s=metadata.get("request_end_ns"),
         prompt_tokens=tokens("input_sequence_length"),
         output_tokens=tokens("output_sequence_length"),
+        chunk_gaps_s=[1e-3 * gap_ms for gap_ms in gaps["value"]] if gaps else None,
     )

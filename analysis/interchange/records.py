@@ -48,6 +48,12 @@ def episodes(folder: Path) -> Iterator[tuple[str, int, list[Row]]]:
         yield str(arm), int(str(repeat)), [{str(k): v for k, v in entry.items()} for entry in rows]
 
 
+def gaps_s(request: Row) -> list[float]:
+    """Return the gaps between the chunks of a request's stream; empty where none are recorded."""
+    recorded = request.get("chunk_gaps_s")
+    return [] if recorded is None else [float(gap_s) for gap_s in recorded]
+
+
 def texts(folder: Path) -> dict[str, str]:
     """Return the answers of a run folder by their id; empty when it has none."""
     path = folder / "texts.parquet"

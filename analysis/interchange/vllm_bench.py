@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from analysis import metrics
-from analysis.interchange.records import TOO_MANY_REQUESTS, Row, row
+from analysis.interchange.records import TOO_MANY_REQUESTS, Row, gaps_s, row
 from bellman.errors import RunError
 from bellman.records import WARMUP, Status
 
@@ -21,8 +21,8 @@ DETAILED = ("start_times", "ttfts", "input_lens", "output_lens", "errors")
 def to_result(requests: list[Row], answers: dict[str, str], label: str) -> dict[str, Any]:
     """Return the counted requests of one episode as vLLM writes them.
 
-    Requests that were never sent are failures with their reason. Gaps between tokens are not
-    recorded one by one, so `itls` is empty.
+    Requests that were never sent are failures with their reason. `itls` holds the gaps between the
+    chunks of a stream, as vLLM's client takes them, too; empty on the simulated engine.
     """
     counted = [request for request in requests if request["phase"] != WARMUP]
     done = [request for request in counted if request["status"] == "ok"]
@@ -50,7 +50,7 @@ def to_result(requests: list[Row], answers: dict[str, str], label: str) -> dict[
         "input_lens": [request["prompt_tokens"] or 0 for request in counted],
         "output_lens": [request["output_tokens"] or 0 for request in counted],
         "ttfts": [_since_sent(request, "first_token_s") for request in counted],
-        "itls": [[] for _ in counted],
+        "itls": [gaps_s(request) for request in counted],
         "latencies": [_since_sent(request, "last_token_s") for request in counted],
         "start_times": starts_s,
         "queue_times": [_sent_s(request) - request["intended_s"] for request in counted],
@@ -134,6 +134,7 @@ def read(path: Path, arm: str) -> list[Row]:
                 ended_s=sent_s + latencies[index] if done else None,
                 prompt_tokens=result["input_lens"][index],
                 output_tokens=result["output_lens"][index] if done else None,
+                chunk_gaps_s=result["itls"][index] if done and "itls" in result else None,
             )
         )
     return sorted(rows, key=lambda request: float(request["intended_s"]))

@@ -127,8 +127,7 @@ class SummarizationApp:
         record.output_tokens = completion.output_tokens
         record.finish_reason = completion.finish_reason
         record.preemptions = completion.preemptions
-        record.chunks = completion.chunks
-        record.longest_gap_s = completion.longest_gap_s
+        record.chunk_gaps_s = completion.chunk_gaps_s
         if completion.text is not None:
             stored = self._texts.add(record.document_id, completion.text)
             record.text_id, record.output_words = stored.text_id, stored.words

@@ -52,10 +52,8 @@ class Completion:
     first_token_s: float
     last_token_s: float
     preemptions: int | None = None
-    chunks: int | None = None
-    """Pieces of content that the stream came in; None where there is no stream."""
-    longest_gap_s: float | None = None
-    """Longest wait between two of them; None for fewer than two."""
+    chunk_gaps_s: list[float] | None = None
+    """Waits between two pieces of the stream's content; None where there is no stream."""
 
 
 class RequestFailed(Exception):

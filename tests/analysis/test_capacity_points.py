@@ -12,7 +12,7 @@ def requests(rows):
     """Rows of (intended, sent, first token, last token, status)."""
     names = ["intended_s", "sent_s", "first_token_s", "last_token_s", "status"]
     frame = pd.DataFrame(rows, columns=names)
-    return derive(frame.assign(output_tokens=11))
+    return derive(frame.assign(output_tokens=11, chunk_gaps_s=None))
 
 
 def closed(clients, throughput_rps):

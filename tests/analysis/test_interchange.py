@@ -41,7 +41,7 @@ LOST = {"first_token_s": None, "last_token_s": None, "output_tokens": None, "tex
 def run(tmp_path):
     rows = [
         request(0, 1.0, phase="warmup"),
-        request(1, 2.0),
+        request(1, 2.0, chunk_gaps_s=[0.5, 1.5]),
         request(2, 2.5, output_tokens=1, first_token_s=5.5),
         request(3, 3.0, status="rejected", reason="queue limit", **LOST),
         request(4, 3.5, status="error", reason="HTTP 500", **LOST),
@@ -57,7 +57,7 @@ def run(tmp_path):
 
 
 def times(frame):
-    columns = ["e2e_s", "service_latency_s", "client_wait_s", "ttft_s", "tpot_s"]
+    columns = ["e2e_s", "service_latency_s", "client_wait_s", "ttft_s", "tpot_s", "longest_gap_s"]
     return frame[columns].reset_index(drop=True)
 
 
@@ -95,6 +95,7 @@ def test_vllms_result_has_its_statistics_in_milliseconds(run):
     assert result["generated_texts"] == ["An answer.", "An answer.", "", "", ""]
     assert result["errors"][2] == "rejected: queue limit"
     assert result["queue_times"][0] == pytest.approx(0.25)
+    assert result["itls"] == [[0.5, 1.5], [], [], [], []]
 
 
 def test_a_simulated_run_does_not_come_back_as_a_measured_one(run, tmp_path):
@@ -127,6 +128,7 @@ def aiperf_line(number, **metadata):
             "time_to_first_token": {"value": 20.5, "unit": "ms"},
             "output_sequence_length": {"value": 9, "unit": "tokens"},
             "input_sequence_length": {"value": 50, "unit": "tokens"},
+            "inter_chunk_latency": {"value": [9.0, 12.5], "unit": "ms"},
         },
     }
 
@@ -151,6 +153,7 @@ def test_aiperfs_own_lines_are_read_with_the_wait_before_the_send(tmp_path):
     assert second["service_latency_s"] == pytest.approx(0.100)
     assert second["ttft_s"] == pytest.approx(0.0245)
     assert second["tpot_s"] == pytest.approx(0.0795 / 8)
+    assert second["longest_gap_s"] == pytest.approx(0.0125)
     assert set(frame["source"]) == {"measured"}
 
 
@@ -168,6 +171,7 @@ def test_vllms_own_result_is_read_with_gaps_where_latencies_are_missing(tmp_path
     combine(tmp_path / "out", [("vllm", path)])
     frame = derive(pd.read_parquet(tmp_path / "out" / "requests.parquet"))
     assert list(frame["e2e_s"].dropna()) == pytest.approx([0.8])
+    assert list(frame["longest_gap_s"].dropna()) == [0.2]
     assert list(frame["intended_s"]) == [0.0, 1.5]
     assert list(frame["status"]) == ["ok", "rejected"]
 

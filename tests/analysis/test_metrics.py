@@ -15,7 +15,8 @@ from bellman.slo import Slo
 def requests(*rows: dict) -> pd.DataFrame:
     """Requests with times in s; what a row leaves out is null."""
     names = ["intended_s", "sent_s", "first_token_s", "last_token_s", "output_tokens"]
-    frame = pd.DataFrame([{"status": "ok"} | row for row in rows], columns=[*names, "status"])
+    columns = [*names, "status", "chunk_gaps_s"]
+    frame = pd.DataFrame([{"status": "ok"} | row for row in rows], columns=columns)
     return derive(frame.astype(dict.fromkeys(names, float)))
 
 
@@ -128,3 +129,18 @@ def test_generated_tokens_are_interpolated_at_the_window_ends():
     assert metrics.generated_tokens(ticks, 0.0, 0.5) == pytest.approx(5.0)
     unknown = ticks.assign(generated_tokens_total=[None, None, None])
     assert metrics.generated_tokens(unknown, 0.0, 1.0) is None
+
+
+def test_gaps_of_all_streams_count_together():
+    frame = requests(
+        {"chunk_gaps_s": [0.1, 0.3, 0.1]},
+        {"chunk_gaps_s": []},
+        {"chunk_gaps_s": [0.2]},
+        {"chunk_gaps_s": [9.0], "status": "error"},  # an answer that nobody got
+        {},  # no stream at all
+    )
+    assert list(frame["longest_gap_s"].fillna(-1)) == [0.3, -1, 0.2, 9.0, -1]
+    assert metrics.chunk_gap_percentile(frame, 50) == 0.1
+    assert metrics.chunk_gap_percentile(frame, 75) == 0.2
+    assert metrics.chunk_gap_percentile(frame, 99) == 0.3
+    assert metrics.chunk_gap_percentile(frame[4:], 50) is None

@@ -9,6 +9,9 @@ from bellman.engines.openai.failures import message_of
 ABORTED = ("abort", "error")
 """Finish reasons of a server that gave the request up."""
 
+MICROSECONDS = 6
+"""Digits of a gap; more would only fill the records."""
+
 
 class StreamedAnswer:
     """Collects the events of one chat completion stream and the times of its content.
@@ -24,8 +27,7 @@ class StreamedAnswer:
         self._output_tokens: int | None = None
         self._first_token_s: float | None = None
         self._last_token_s = 0.0
-        self._chunks = 0
-        self._longest_gap_s: float | None = None
+        self._gaps_s: list[float] = []
 
     def take(self, event: bytes, now_s: float) -> None:
         """Take the data of one event that arrived at `now_s`.
@@ -73,8 +75,7 @@ class StreamedAnswer:
             finish_reason=self._finish_reason,
             first_token_s=self._first_token_s,
             last_token_s=self._last_token_s,
-            chunks=self._chunks,
-            longest_gap_s=self._longest_gap_s,
+            chunk_gaps_s=self._gaps_s,
         )
 
     def _take_usage(self, usage: object) -> None:
@@ -87,12 +88,10 @@ class StreamedAnswer:
         content = delta.get("content") if isinstance(delta, dict) else None
         if isinstance(content, str) and content:
             self._text.append(content)
-            self._chunks += 1
             if self._first_token_s is None:
                 self._first_token_s = now_s
             else:
-                gap_s = now_s - self._last_token_s
-                self._longest_gap_s = max(gap_s, self._longest_gap_s or 0.0)
+                self._gaps_s.append(round(now_s - self._last_token_s, MICROSECONDS))
             self._last_token_s = now_s
         finish_reason = choice.get("finish_reason")
         if isinstance(finish_reason, str):

@@ -19,16 +19,14 @@ def answer(*chunks: tuple[float, str]) -> StreamedAnswer:
     return collected
 
 
-def test_the_longest_gap_is_between_two_pieces_of_content() -> None:
+def test_gaps_are_between_two_pieces_of_content() -> None:
     # The role's empty chunk and the end are no content.
     whole = answer((0.0, ""), (5.0, "a"), (5.25, " b"), (6.75, " c"), (7.0, " d"))
     completion = whole.completion(None)
     assert (completion.first_token_s, completion.last_token_s) == (5.0, 7.0)
-    assert completion.chunks == 4
-    assert completion.longest_gap_s == 1.5
+    assert completion.chunk_gaps_s == [0.25, 1.5, 0.25]
 
 
 def test_one_chunk_has_no_gap() -> None:
     completion = answer((5.0, "all of it")).completion(None)
-    assert completion.chunks == 1
-    assert completion.longest_gap_s is None
+    assert completion.chunk_gaps_s == []
