@@ -162,7 +162,7 @@ async def run(arguments: argparse.Namespace) -> str:
             "max_tokens": f"{TOKENS_PER_WORD} x asked words + {MARGIN_TOKENS}",
         },
         "corpus": corpus.name,
-        "corpus_digest": corpus.digest,
+        "text_digests": corpus.text_digests,
     }
     journal = journal_of(arguments.output, metadata)
     known = read_json_lines(journal, RECORDED_RESPONSES) if journal.exists() else None

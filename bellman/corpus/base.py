@@ -15,6 +15,11 @@ class Document:
     reference: str
     """The human summary; its sentences separated by newlines (what ROUGE-Lsum splits at)."""
 
+    @property
+    def text_digest(self) -> str:
+        """First half of the SHA-256 of the text: what an answer was recorded to."""
+        return hashlib.sha256(self.text.encode()).hexdigest()[:32]
+
 
 @dataclass(frozen=True)
 class Corpus:
@@ -34,3 +39,8 @@ class Corpus:
             for part in (document.document_id, document.text, document.reference):
                 digest.update(part.encode() + b"\0")
         return digest.hexdigest()
+
+    @property
+    def text_digests(self) -> dict[str, str]:
+        """The digest of every document's text, by its id."""
+        return {document.document_id: document.text_digest for document in self.documents}

@@ -77,4 +77,4 @@ def test_the_projects_bank_was_recorded_with_the_projects_prompt():
     corpus = AclSum().load()
     bank = RecordedBank("bank_smollm2_135m_aclsum.parquet").open(corpus)
     assert bank.metadata["prompt_template"] == TEMPLATE
-    assert bank.metadata["corpus_digest"] == corpus.digest
+    assert bank.metadata["text_digests"] == corpus.text_digests

@@ -38,7 +38,7 @@ METADATA_FIELDS = (
     "prompt_template",
     "decoding",
     "corpus",
-    "corpus_digest",
+    "text_digests",
     "recorded_utc",
 )
 PACKAGED = Path(str(files("bellman"))) / "data"
@@ -105,15 +105,21 @@ class RecordedResponses:
     def check(self, corpus: Corpus) -> None:
         """Raise `RunError` unless the bank has every document of the corpus, unchanged."""
         recorded = {document_id for document_id, _ in self._responses}
-        known = {document.document_id for document in corpus.documents}
+        digests = corpus.text_digests
+        missing = sorted(digests.keys() - recorded)
+        changed = sorted(
+            name for name in digests if self.metadata["text_digests"].get(name) != digests[name]
+        )
         problem = None
         if self.metadata["corpus"] != corpus.name:
             problem = f"is over corpus {self.metadata['corpus']}, not {corpus.name}"
-        elif known - recorded:
-            missing = sorted(known - recorded)
+        elif missing:
             problem = f"lacks {len(missing)} documents of the corpus, {missing[0]!r} among them"
-        elif known == recorded and self.metadata["corpus_digest"] != corpus.digest:
-            problem = "was recorded over other texts of the corpus"
+        elif changed:
+            problem = (
+                f"was recorded over other texts of {len(changed)} documents, {changed[0]!r} among "
+                "them (another cut, corpus.longest_words?)"
+            )
         if problem:
             raise RunError(
                 f"the response bank {self._file.name} {problem}: record one with "

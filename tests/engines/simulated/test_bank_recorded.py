@@ -16,14 +16,14 @@ from bellman.errors import ConfigError, RunError
 CORPUS = Corpus("tiny", tuple(Document(key, "A b.", ("A b.",), "C.") for key in "ab"), "none")
 
 
-def metadata(**changes: str) -> dict[str, Any]:
+def metadata(**changes: Any) -> dict[str, Any]:
     return {
         "model": "a/model",
         "revision": "main",
         "prompt_template": "{document}\n\nAt most {words} words.",
         "decoding": {"temperature": 0},
         "corpus": "tiny",
-        "corpus_digest": CORPUS.digest,
+        "text_digests": CORPUS.text_digests,
         "recorded_utc": "2026-01-01T00:00:00Z",
         **changes,
     }
@@ -69,6 +69,12 @@ def test_a_part_of_the_corpus_will_do(file: Path) -> None:
     assert RecordedBank(str(file)).open(part).lookup("a", 40).output_tokens == 80
 
 
+def test_a_part_that_was_cut_shorter_will_not_do(file: Path) -> None:
+    part = Corpus("tiny", (Document("a", "A", ("A",), "C."),), "none")
+    with pytest.raises(RunError, match=r"other texts of 1 documents, 'a'"):
+        RecordedBank(str(file)).open(part)
+
+
 def test_an_unrecorded_length_is_refused_with_those_that_are_there(file: Path) -> None:
     with pytest.raises(RunError, match=r"for 80 words \(it has 40, 160\)"):
         RecordedBank(str(file)).open(CORPUS).lookup("a", 80)
@@ -81,11 +87,11 @@ def test_an_unrecorded_length_is_refused_with_those_that_are_there(file: Path) -
     [
         ("ab", {"corpus": "other"}, "is over corpus other, not tiny"),
         ("a", {}, "lacks 1 documents of the corpus, 'b' among them"),
-        ("ab", {"corpus_digest": "0"}, "was recorded over other texts"),
+        ("ab", {"text_digests": CORPUS.text_digests | {"b": "0"}}, "other texts of 1 .* 'b'"),
     ],
 )
 def test_a_bank_over_something_else_is_refused(
-    tmp_path: Path, document_ids: str, changes: dict[str, str], message: str
+    tmp_path: Path, document_ids: str, changes: dict[str, Any], message: str
 ) -> None:
     path = tmp_path / "bank.parquet"
     write_recorded(rows(document_ids), metadata(**changes), path)
