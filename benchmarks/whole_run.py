@@ -19,7 +19,7 @@ from bellman.load.arrivals.base import draw_schedule
 from bellman.load.rate_profile import Segment
 from bellman.load.schedule import CONGESTED, Phase, Schedule
 from bellman.settings import Settings, read_settings
-from experiments.compare import app_maker, meter
+from experiments.recorded_episode import app_maker, meter
 from experiments.recorder import Recorder
 
 CONF = Path(__file__).parent.parent / "conf"

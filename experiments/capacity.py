@@ -11,6 +11,7 @@ All with every arm, so that the last line says how much more load the same SLO c
 """
 
 from collections.abc import Callable
+from functools import partial
 
 from rich.console import Console
 
@@ -28,10 +29,11 @@ from bellman.load.schedule import CONGESTED, Phase, Schedule, ScheduledRequest, 
 from bellman.records import WARMUP, write_json
 from bellman.run_folder import RunFolder
 from bellman.settings import Settings
+from bellman.slo import Slo
 from experiments.capacity_study import CapacityStudy
-from experiments.compare import app_maker
 from experiments.probe import Probe
 from experiments.progress import RunProgress
+from experiments.recorded_episode import Parts, app_maker
 from experiments.recorder import Recorder
 
 CLOSED_DOCUMENTS = 10_000
@@ -55,14 +57,9 @@ def run(
         running(engine) as run_coroutine,
         RunProgress(console, engine.source) as progress,
     ):
-        probe = Probe(
-            settings,
-            engine,
-            make_app=app_maker(settings, corpus, engine, recorder.texts),
-            run_coroutine=run_coroutine,
-            recorder=recorder,
-            progress=progress,
-        )
+        make_app = app_maker(settings, corpus, engine, recorder.texts)
+        parts = Parts(settings, engine, document_ids, make_app, run_coroutine)
+        probe = Probe(parts, recorder, progress)
         seed = settings.run.seed
         closed = {
             arm.name: closed_loop(
@@ -172,38 +169,39 @@ def open_loop(
     arm: Arm,
     capacity_rps: float,
     draw: Callable[[float], Schedule],
-) -> list[OpenPoint]:
-    """(b) Try the rates around the capacity, then bisect for the highest that stays good."""
-    points: list[OpenPoint] = []
+) -> None:
+    """(b) Try the rates around the capacity, then bisect for the highest that stays good.
 
-    def stays_good(rate_rps: float) -> bool:
+    Once for every scale of the SLO; a rate that was run once is judged again from its records.
+    """
+    points: dict[float, Callable[[Slo], OpenPoint]] = {}
+
+    def run_point(rate_rps: float) -> Callable[[Slo], OpenPoint]:
         schedule = draw(rate_rps)
+        label = f"{rate_rps:.2f}/s"
         requests, _, reasons = probe.run(
-            arm,
-            schedule,
-            OpenLoop(),
-            f"{rate_rps:.2f}/s",
-            step="open",
-            rate_rps=rate_rps,
+            arm, schedule, OpenLoop(), label, step="open", rate_rps=rate_rps
         )
         window = (study.open_warmup_s, schedule.end_s)
-        points.append(
-            open_point(
-                arm.name,
-                rate_rps,
-                requests=requests,
-                window=window,
-                slo=probe.slo,
-                invalid_reasons=reasons,
-            )
+        return lambda slo: open_point(
+            arm.name,
+            rate_rps,
+            requests=requests,
+            window=window,
+            slo=slo,
+            invalid_reasons=reasons,
         )
-        fraction = points[-1].good_fraction
+
+    def stays_good(slo: Slo, rate_rps: float) -> bool:
+        if rate_rps not in points:
+            points[rate_rps] = run_point(rate_rps)
+        fraction = points[rate_rps](slo).good_fraction
         return fraction is not None and fraction >= study.good_fraction
 
-    highest_passing(
-        stays_good,
-        [load * capacity_rps for load in study.loads],
-        study.resolution * capacity_rps,
-        study.load_limit * capacity_rps,
-    )
-    return points
+    for scale in study.slo_scales:
+        highest_passing(
+            partial(stays_good, probe.slo.scaled(scale)),
+            [load * capacity_rps for load in study.loads],
+            study.resolution * capacity_rps,
+            study.load_limit * capacity_rps,
+        )

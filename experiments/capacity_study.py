@@ -24,6 +24,9 @@ class CapacityStudy:
     open_test_s: float
     good_fraction: float
     """Share of good requests that a rate has to keep."""
+    slo_scales: list[float]
+    """The rate is found for the limits of `slo` and for these multiples of them: what the same
+    service carries for users who wait longer."""
     resolution: float
     """Width at which the bisection ends, as a share of the capacity."""
     load_limit: float
@@ -41,6 +44,9 @@ class CapacityStudy:
         require(valid, "study.loads", self.loads, "must be a list of numbers greater than 0")
         top = max(self.loads, default=0.0)
         require(self.load_limit >= top, "study.load_limit", self.load_limit, f"must be >= {top}")
+        scales = self.slo_scales
+        valid = 1.0 in scales and min(scales) > 0
+        require(valid, "study.slo_scales", scales, "must be numbers greater than 0, 1 among them")
         require(
             0 < self.good_fraction <= 1,
             "study.good_fraction",

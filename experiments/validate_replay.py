@@ -1,14 +1,15 @@
 """A real engine beside the simulated one: the same schedules, and the errors of the simulation.
 
-On the idle real engine, batches of equal requests are timed and every answer that the schedules may
-ask for is recorded. The simulated engine's step time is fitted to the batches alone. Then both
-engines serve the same congested episodes, which no fit has seen.
+On the idle real engine, batches of requests are timed, before the episodes and again after them,
+and every answer that the schedules may ask for is recorded. The simulated engine's step time is
+fitted to the batches alone. Both engines serve the same congested episodes, which no fit has seen.
 """
 
 import asyncio
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import pyarrow as pa
@@ -26,92 +27,21 @@ from bellman.engines.simulated.bank_recorded import (
     write_recorded,
 )
 from bellman.engines.simulated.engine import RunningSimulatedEngine, SimulatedEngine
-from bellman.engines.simulated.fit_batches import START, fit_batches
-from bellman.engines.simulated.profile import FittedRange, Profile
-from bellman.engines.simulated.step_energy import StepEnergy
-from bellman.errors import RunError, require
+from bellman.engines.simulated.fit_batches import fit_batches
+from bellman.errors import RunError
 from bellman.load.schedule import Schedule
 from bellman.records import write_json, write_parquet
 from bellman.run_folder import RunFolder
 from bellman.settings import Settings
-from experiments.compare import Parts, app_maker, find_capacity, plans, run_one
+from experiments.compare import find_capacity, plans, run_one
 from experiments.progress import RunProgress
+from experiments.recorded_episode import Parts, app_maker
 from experiments.recorder import Recorder
+from experiments.replay_study import ReplayStudy
 
 MEASURED = "measured"
 SIMULATED = "simulated"
 """The two folders of records in the run's folder."""
-NO_ENERGY = StepEnergy(
-    idle_w=0, power_limit_w=1, step_j=0, prefill_token_j=0, sequence_j=0, kv_token_j=0
-)
-"""The batches say nothing of energy, and nothing of it is shown."""
-
-
-@dataclass(frozen=True)
-class ReplayStudy:
-    """What the experiment is told (`study` in its YAML): the batches, and the server's limits."""
-
-    batch_requests: list[int]
-    prompt_words: list[int]
-    output_tokens: int
-    """Of every answer of a batch."""
-    rounds: int
-    """How often every batch is run; the median round counts."""
-    max_num_seqs: int
-    max_num_batched_tokens: int
-    kv_blocks: int
-    block_size: int
-    max_model_len: int
-
-    def __post_init__(self) -> None:
-        """Check the ranges."""
-        for name in ("batch_requests", "prompt_words"):
-            values = getattr(self, name)
-            require(bool(values) and min(values) >= 1, f"study.{name}", values, "must be 1 or more")
-        require(self.output_tokens >= 2, "study.output_tokens", self.output_tokens, "must be >= 2")
-        require(self.rounds >= 1, "study.rounds", self.rounds, "must be 1 or more")
-        require(
-            max(self.batch_requests) <= self.max_num_seqs,
-            "study.batch_requests",
-            self.batch_requests,
-            f"must be at most study.max_num_seqs={self.max_num_seqs}",
-        )
-
-    @property
-    def batches(self) -> list[Batch]:
-        """Every number of requests with every prompt length."""
-        return [
-            Batch(requests, words, self.output_tokens)
-            for requests in self.batch_requests
-            for words in self.prompt_words
-        ]
-
-    def simulated(self, model: str, measured: list[tuple[Batch, BatchTimes]]) -> SimulatedEngine:
-        """Return the simulated engine with the server's limits, not fitted yet."""
-        profile = Profile(
-            model=model,
-            devices="this machine",
-            source="batches of equal requests on the idle engine",
-            kv_blocks=self.kv_blocks,
-            time=START,
-            energy=NO_ENERGY,
-            fitted=FittedRange(
-                sequences=self.max_num_seqs,
-                kv_tokens=max(
-                    batch.requests * (times.prompt_tokens + batch.output_tokens)
-                    for batch, times in measured
-                ),
-                prefill_tokens=self.max_num_batched_tokens,
-            ),
-        )
-        return SimulatedEngine(
-            profile,
-            self.max_num_seqs,
-            self.max_num_batched_tokens,
-            self.kv_blocks,
-            self.block_size,
-            self.max_model_len,
-        )
 
 
 def run(
@@ -132,7 +62,7 @@ def run(
         make_app = app_maker(settings, corpus, engine, recorder.texts)
         parts = Parts(settings, engine, document_ids, make_app, run_coroutine)
         console.print("timing batches on the idle engine (measured)")
-        measured = run_coroutine(time_batches(settings, engine))
+        before = run_coroutine(time_batches(settings, engine, "before"))
         console.print("recording the answers of every document and length (measured)")
         answers = run_coroutine(record_answers(settings, corpus, engine))
         capacity_rps = find_capacity(parts, folder.path, console)
@@ -143,10 +73,14 @@ def run(
         tables = [schedule.to_table(repeat) for repeat, schedule in enumerate(schedules)]
         write_parquet(pa.concat_tables(tables), folder.path / "schedule.parquet")
         serve(parts, schedules, recorder, console)
+        console.print("timing the batches again (measured)")
+        after = run_coroutine(time_batches(settings, engine, "after"))
 
     bank, prompt_tokens = make_bank(answers, corpus, engine, folder.path / "bank.parquet")
-    config = study.simulated(engine.response_source, measured)
-    fitted, simulated = fit(config, measured, bank, prompt_tokens)
+    rounds = [early + late for early, late in zip(before, after, strict=True)]
+    measured = list(zip(study.batches, map(median_times, rounds), strict=True))
+    fitted, simulated = fit(study.simulated(engine, measured), measured, bank, prompt_tokens)
+    fitted["drift"] = drift(before, after)
     write_json(fitted, folder.path / "fit.json")
     with Recorder(simulated_folder) as recorder, running(simulated) as run_coroutine:
         make_app = app_maker(settings, corpus, simulated, recorder.texts)
@@ -161,19 +95,37 @@ def serve(parts: Parts, schedules: list[Schedule], recorder: Recorder, console: 
             run_one(parts, plan, recorder, progress)
 
 
-async def time_batches(settings: Settings, engine: Engine) -> list[tuple[Batch, BatchTimes]]:
-    """Run every batch on the idle engine; of its rounds the median one counts."""
+async def time_batches(settings: Settings, engine: Engine, when: str) -> list[list[BatchTimes]]:
+    """Run every batch on the idle engine; return its rounds."""
     study: ReplayStudy = settings.study
-    found = []
     async with engine.session(settings.baseline.control) as session:
-        for batch in study.batches:
-            rounds = [
-                await run_batch(session, batch, f"{batch}-{number}")
+        return [
+            [
+                await run_batch(session, batch, f"{batch}-{when}-{number}")
                 for number in range(study.rounds)
             ]
-            in_order = sorted(rounds, key=lambda times: times.last_s)
-            found.append((batch, in_order[study.rounds // 2]))
-    return found
+            for batch in study.batches
+        ]
+
+
+def median_times(rounds: list[BatchTimes]) -> BatchTimes:
+    """Return the medians of a batch's rounds."""
+    return BatchTimes(
+        prompt_tokens=round(median(times.prompt_tokens for times in rounds)),
+        first_s=median(times.first_s for times in rounds),
+        last_s=median(times.last_s for times in rounds),
+    )
+
+
+def drift(before: list[list[BatchTimes]], after: list[list[BatchTimes]]) -> list[float]:
+    """Return by how much each batch took longer after the episodes than before them, as a share.
+
+    No simulation of the episodes can be expected to be nearer than the machine was to itself.
+    """
+    return [
+        median_times(late).last_s / median_times(early).last_s - 1
+        for early, late in zip(before, after, strict=True)
+    ]
 
 
 async def record_answers(
@@ -235,7 +187,7 @@ def make_bank(
         "prompt_template": TEMPLATE,
         "decoding": engine.describe().get("sampling"),
         "corpus": corpus.name,
-        "corpus_digest": corpus.digest,
+        "text_digests": corpus.text_digests,
         "recorded_utc": "as in provenance.json",
     }
     table = pa.Table.from_pylist(answers, schema=RECORDED_RESPONSES)

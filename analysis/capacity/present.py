@@ -8,6 +8,7 @@ from rich.table import Table
 from analysis.capacity.points import ClosedPoint
 from analysis.capacity.result import (
     NOT_WAITS,
+    by_scale,
     gain,
     highest_goodput,
     invalid,
@@ -32,6 +33,8 @@ def study(folder: Path, console: Console, *, draw: bool) -> None:
     console.print(NOT_WAITS)
     console.print(open_table(found))
     console.print(offered_table(found))
+    if len(found.open_by_scale) > 1:
+        console.print(scale_table(found))
     for line in invalid(found):
         console.print(f"INVALID {line}", style="bold red", markup=False)
     for line in conclusion(found):
@@ -40,18 +43,22 @@ def study(folder: Path, console: Console, *, draw: bool) -> None:
 
 
 def draw_figures(found: Study, target: Path) -> None:
-    """Draw the three figures."""
+    """Draw the figures."""
     # Imported here: a run that is only shown again does not wait for the drawing library.
     from analysis.figures import (  # noqa: PLC0415
         capacity_closed_loop,
         capacity_offered,
         capacity_slo,
+        capacity_slo_scale,
         style,
     )
 
     target.mkdir(exist_ok=True)
     style.use_style()
-    for module in (capacity_closed_loop, capacity_slo, capacity_offered):
+    modules = [capacity_closed_loop, capacity_slo, capacity_offered]
+    if len(found.open_by_scale) > 1:
+        modules.append(capacity_slo_scale)
+    for module in modules:
         style.save(module.draw(found), target, module.__name__.rsplit(".", 1)[1])
 
 
@@ -94,14 +101,9 @@ def little_line(found: Study) -> str:
 
 def open_table(found: Study) -> Table:
     """Build the table of the open loop: what users wait, and how many of them are served well."""
-    slo = ", ".join(
-        f"{name.removesuffix('_s')} {limit:g} s"
-        for name, limit in vars(found.slo).items()
-        if limit is not None
-    )
     length_s = found.open[0].test_length_s if found.open else 0.0
     table = Table(
-        title=f"open loop, {length_s:g} s a point; good: {slo} ({found.run.source})",
+        title=f"open loop, {length_s:g} s a point; good: {found.slo.in_words} ({found.run.source})",
         title_justify="left",
     )
     names = ["arm", "offer/s", "/cap.", "thru/s", "good/s", "good", "mean s", "p99 s"]
@@ -145,6 +147,28 @@ def offered_table(found: Study) -> Table:
     return table
 
 
+def scale_table(found: Study) -> Table:
+    """Build the table of the highest good rates under longer limits."""
+    table = Table(
+        title=f"highest rate with {found.good_fraction:.0%} good, by SLO ({found.run.source})",
+        title_justify="left",
+    )
+    arms, treatments = found.run.arms, found.run.treatments
+    names = ["x SLO", "ttft s", "tpot s", "e2e s", *(f"{arm} /s" for arm in arms)]
+    for name in (*names, *(f"{arm} gain" for arm in treatments)):
+        table.add_column(name, justify="right")
+    for scale in found.open_by_scale:
+        row = by_scale(found, scale)
+        rates, gains, open_ended = row["highest_good_rate_rps"], row["gain"], row["no_limit_found"]
+        table.add_row(
+            f"{scale:g}",
+            *("-" if limit is None else f"{limit:g}" for limit in row["slo"].values()),
+            *(at_least(_number(rates[arm], ".2f"), open_ended[arm]) for arm in arms),
+            *(at_least(_number(gains[arm], "+.0%"), open_ended[arm]) for arm in treatments),
+        )
+    return table
+
+
 def conclusion(found: Study) -> list[str]:
     """Say the capacity, the highest rates under the SLO, and what control adds."""
     source, target = found.run.source, f"{found.good_fraction:.0%} good"
@@ -155,14 +179,22 @@ def conclusion(found: Study) -> list[str]:
     for arm in found.run.arms:
         rate = found.highest_good_rate(arm)
         what = NOT_MEASURED + ", no rate tried keeps it" if rate is None else f"{rate:.2f}/s"
+        if found.no_limit_found(arm):
+            what += ", the highest tried (study.load_limit)"
         goodput = _number(highest_goodput(found, arm), ".2f")
         lines.append(
             f"{arm}: highest rate with {target} {what}, highest goodput {goodput}/s ({source})"
         )
     for arm, more in gain(found).items():
         if more is not None:
-            lines.append(f"{arm} carries {more:+.0%} load under the same SLO ({source})")
+            bound = "at least " if found.no_limit_found(arm) else ""
+            lines.append(f"{arm} carries {bound}{more:+.0%} load under the same SLO ({source})")
     return lines
+
+
+def at_least(text: str, is_bound: bool) -> str:
+    """Mark a figure that is only a lower bound."""
+    return f">= {text}" if is_bound else text
 
 
 def _number(value: float | None, form: str) -> str:

@@ -24,6 +24,7 @@ def result(study: Study) -> dict[str, Any]:
                 (point.throughput_rps for point in study.closed_of(arm)), default=None
             ),
             "highest_good_rate_rps": study.highest_good_rate(arm),
+            "no_limit_found": study.no_limit_found(arm),
             "highest_goodput_rps": highest_goodput(study, arm),
             "closed": [
                 asdict(point) | {"littles_error": point.littles_error}
@@ -39,6 +40,7 @@ def result(study: Study) -> dict[str, Any]:
         "littles_law": littles_verdict(study),
         "note": NOT_WAITS,
         "gain": gain(study),
+        "slo_scales": [by_scale(study, scale) for scale in study.open_by_scale],
         "invalid_points": invalid(study),
         "arms": arms,
     }
@@ -50,14 +52,30 @@ def highest_goodput(study: Study, arm: str) -> float | None:
     return max(known, default=None)
 
 
-def gain(study: Study) -> dict[str, float | None]:
-    """Return for each treatment how much more load the SLO carries than without control, - 1."""
-    base = study.highest_good_rate(study.run.baseline)
+def gain(study: Study, scale: float = 1.0) -> dict[str, float | None]:
+    """Return for each treatment how much more load the SLO carries than without control, - 1.
+
+    At least that much, where no limit was found.
+    """
+    base = study.highest_good_rate(study.run.baseline, scale)
     gains: dict[str, float | None] = {}
     for arm in study.run.treatments:
-        rate = study.highest_good_rate(arm)
+        rate = study.highest_good_rate(arm, scale)
         gains[arm] = rate / base - 1 if rate and base else None
     return gains
+
+
+def by_scale(study: Study, scale: float) -> dict[str, Any]:
+    """Return the highest good rates, and the gain, with the SLO's limits times `scale`."""
+    return {
+        "scale": scale,
+        "slo": asdict(study.slo.scaled(scale)),
+        "highest_good_rate_rps": {
+            arm: study.highest_good_rate(arm, scale) for arm in study.run.arms
+        },
+        "no_limit_found": {arm: study.no_limit_found(arm, scale) for arm in study.run.arms},
+        "gain": gain(study, scale),
+    }
 
 
 def littles_verdict(study: Study) -> dict[str, Any]:

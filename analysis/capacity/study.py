@@ -26,7 +26,8 @@ class Study:
     run: Run
     """For captions: the records as one repeat."""
     closed: list[ClosedPoint]
-    open: list[OpenPoint]
+    open_by_scale: dict[float, list[OpenPoint]]
+    """The same episodes, judged by the SLO with its limits times the scale."""
     slo: Slo
     good_fraction: float
     capacity_rps: float
@@ -36,14 +37,24 @@ class Study:
         found = [point for point in self.closed if point.arm == arm]
         return sorted(found, key=lambda point: point.clients)
 
-    def open_of(self, arm: str) -> list[OpenPoint]:
+    @property
+    def open(self) -> list[OpenPoint]:
+        """The open-loop points under the SLO as configured."""
+        return self.open_by_scale[1.0]
+
+    def open_of(self, arm: str, scale: float = 1.0) -> list[OpenPoint]:
         """Return an arm's open-loop points by rising rate."""
-        found = [point for point in self.open if point.arm == arm]
+        found = [point for point in self.open_by_scale[scale] if point.arm == arm]
         return sorted(found, key=lambda point: point.rate_rps)
 
-    def highest_good_rate(self, arm: str) -> float | None:
+    def highest_good_rate(self, arm: str, scale: float = 1.0) -> float | None:
         """Return the highest rate of an arm that keeps the good fraction; None: none does."""
-        return highest_good_rate(self.open_of(arm), self.good_fraction)
+        return highest_good_rate(self.open_of(arm, scale), self.good_fraction)
+
+    def no_limit_found(self, arm: str, scale: float = 1.0) -> bool:
+        """Whether every rate tried was good, so that the highest is only a lower bound."""
+        points = self.open_of(arm, scale)
+        return bool(points) and self.highest_good_rate(arm, scale) == points[-1].rate_rps
 
     def knee(self, arm: str) -> ClosedPoint | None:
         """Return where an arm's throughput stops growing."""
@@ -59,7 +70,7 @@ def load_study(folder: Path) -> Study:
         raise RunError(f"{folder}: not a run of experiment=capacity")
     slo = build_class(Slo, run.config.get("slo") or {}, "slo")
     closed: list[ClosedPoint] = []
-    opened: list[OpenPoint] = []
+    opened: dict[float, list[OpenPoint]] = {float(scale): [] for scale in told["slo_scales"]}
     for episode in run.episodes:
         part = {
             "requests": run.requests[run.requests["repeat"] == episode["repeat"]],
@@ -71,11 +82,13 @@ def load_study(folder: Path) -> Study:
             point = closed_point(episode["arm"], episode["clients"], timeline=ticks, **part)
             closed.append(point)
         else:
-            opened.append(open_point(episode["arm"], episode["rate_rps"], slo=slo, **part))
+            for scale, points in opened.items():
+                limits = slo.scaled(scale)
+                points.append(open_point(episode["arm"], episode["rate_rps"], slo=limits, **part))
     return Study(
         run=replace(run, requests=run.requests.assign(repeat=0)),
         closed=closed,
-        open=opened,
+        open_by_scale=opened,
         slo=slo,
         good_fraction=float(told["good_fraction"]),
         capacity_rps=float(run.capacity["capacity_rps"]),

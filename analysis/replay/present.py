@@ -43,12 +43,14 @@ NUMBERS = ("measured", "simulated", "error")
 
 
 def fit_line(folder: Path) -> str:
-    """Return how well the step time fits the batches it was fitted to."""
-    batches = json.loads((folder / "fit.json").read_text())["batches"]
+    """Return how well the step time fits its batches, and how far the machine drifted."""
+    fit = json.loads((folder / "fit.json").read_text())
+    batches, drift = fit["batches"], fit["drift"]
     found = [abs(batch[name]) for batch in batches for name in ("first_error", "last_error")]
     return (
         f"step time fitted to {len(batches)} batches on the idle engine, none of these episodes: "
-        f"error mean {sum(found) / len(found):.1%}, largest {max(found):.1%}"
+        f"error mean {sum(found) / len(found):.1%}, largest {max(found):.1%}; the same batches "
+        f"after the episodes took {min(drift):+.1%} to {max(drift):+.1%} longer than before"
     )
 
 

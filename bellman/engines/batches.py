@@ -1,4 +1,4 @@
-"""Batches of equal requests on an idle engine: what a performance model of it is fitted to.
+"""Batches of requests on an idle engine: what a performance model of it is fitted to.
 
 The same code runs them on a real engine and on the simulated one.
 """
@@ -10,15 +10,30 @@ from dataclasses import dataclass
 from bellman.engines.base import Completion, EngineSession, Request
 
 WORDS = ("river", "copper", "silent", "marble", "harbour", "lantern", "meadow", "orchard", "timber")
+GOLDEN = (5**0.5 - 1) / 2
+"""Multiples of it, modulo 1, fill the unit interval evenly however many they are."""
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Requests that are sent at once; all answers have the same length."""
+    """Requests that are sent at once, with prompts of the same length."""
 
     requests: int
     prompt_words: int
     output_tokens: int
+    """Mean length of the answers."""
+    length_spread: float = 0.0
+    """Lengths go from 1 - spread to 1 + spread times the mean; 0 for equal ones."""
+
+    def length_tokens(self, index: int) -> int:
+        """Return one answer's length: evenly spread, and in no order."""
+        place = ((index + 0.5) * GOLDEN) % 1.0
+        return max(1, round(self.output_tokens * (1 + self.length_spread * (2 * place - 1))))
+
+    @property
+    def longest_tokens(self) -> int:
+        """Return the longest answer's length."""
+        return max(self.length_tokens(index) for index in range(self.requests))
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +67,9 @@ async def run_batch(
             document_id="batch",
             prompt=random_prompt(batch.prompt_words, f"{seed}-{index}"),
             asked_words=1,
-            max_tokens=batch.output_tokens,
+            max_tokens=batch.length_tokens(index),
             prompt_tokens=prompt_tokens,
-            forced_output_tokens=batch.output_tokens,
+            forced_output_tokens=batch.length_tokens(index),
         )
 
     answers: list[Completion] = await asyncio.gather(

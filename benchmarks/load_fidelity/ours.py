@@ -15,7 +15,7 @@ from bellman.engines.runtime import running
 from bellman.episode import EpisodePlan, run_episode
 from bellman.records import write_json
 from bellman.settings import read_settings
-from experiments.compare import app_maker, meter
+from experiments.recorded_episode import app_maker, meter
 from experiments.recorder import Recorder
 
 CONF = Path(__file__).parents[2] / "conf"

@@ -44,10 +44,13 @@ def test_shows_a_folder(tmp_path, capsys):
     write_run(tmp_path / "measured", Synthetic(source="measured"))
     write_run(tmp_path / "simulated", Synthetic())
     batch = {"first_error": 0.01, "last_error": -0.03}
-    (tmp_path / "fit.json").write_text(json.dumps({"batches": [batch]}))
+    (tmp_path / "fit.json").write_text(
+        json.dumps({"batches": [batch, batch], "drift": [-0.01, 0.04]})
+    )
     replay(tmp_path, Console(width=120), draw=True)
     shown = capsys.readouterr().out
     assert "error mean 2.0%, largest 3.0%" in shown
+    assert "-1.0% to +4.0% longer than before" in shown
     assert (tmp_path / "figures" / "replay_latency.pdf").stat().st_size > 0
     written = json.loads((tmp_path / "validation.json").read_text())
     assert len(written) == 2 * len(METRICS)

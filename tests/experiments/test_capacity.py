@@ -23,6 +23,7 @@ SMALL = (
     "study.open_test_s=40",
     "study.resolution=0.1",
     "study.load_limit=1.6",
+    "study.slo_scales=[1.0,2.0]",
 )
 
 
@@ -46,6 +47,10 @@ def test_the_study_has_every_step_with_both_arms(folder):
         rates = [point["rate_rps"] / study["capacity_rps"] for point in arm["open"]]
         assert rates == pytest.approx([0.5, 1.0, 1.25, 1.5625])
     assert study["invalid_points"] == []
+    # Four clients' capacity is so little that every rate tried is served well: only a bound.
+    assert all(arm["no_limit_found"] for arm in study["arms"].values())
+    assert [row["scale"] for row in study["slo_scales"]] == [1.0, 2.0]
+    assert study["slo_scales"][1]["slo"] == {"ttft_s": 4.0, "tpot_s": 0.2, "e2e_s": 40.0}
     capacity = json.loads((folder / "capacity.json").read_text())
     assert capacity["capacity_rps"] == study["capacity_rps"]
     assert capacity["concurrency"] == 4
@@ -69,7 +74,7 @@ def test_below_saturation_everybody_is_served_well_by_both_arms_alike(folder):
 def test_tables_and_figures_come_from_the_records_alone(folder, capsys):
     names = {
         f"capacity_{name}.{end}"
-        for name in ("closed_loop", "slo", "offered")
+        for name in ("closed_loop", "slo", "slo_scale", "offered")
         for end in ("pdf", "png")
     }
     before = json.loads((folder / "study.json").read_text())
@@ -82,6 +87,7 @@ def test_tables_and_figures_come_from_the_records_alone(folder, capsys):
     shown = capsys.readouterr().out
     assert "not what users wait" in shown
     assert "(simulated)" in shown
+    assert "carries at least +0% load" in shown
 
 
 @pytest.mark.parametrize(
@@ -92,6 +98,8 @@ def test_tables_and_figures_come_from_the_records_alone(folder, capsys):
         ("study.good_fraction=1.5", "study.good_fraction"),
         ("study.load_limit=0.5", "study.load_limit"),
         ("study.closed_test_s=0", "study.closed_test_s"),
+        ("study.slo_scales=[2.0]", "study.slo_scales"),
+        ("study.slo_scales=[1.0,0.0]", "study.slo_scales"),
         ("slo.e2e_s=0", "slo.e2e_s"),
     ],
 )

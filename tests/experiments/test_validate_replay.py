@@ -10,6 +10,7 @@ from bellman.engines.openai.child import child_server
 from bellman.errors import ConfigError, RunError
 from bellman.settings import read_settings
 from experiments.execute import execute
+from experiments.replay_study import known
 from tests.experiments.conftest import read_config
 from tests.servers import MOCK
 
@@ -17,7 +18,13 @@ REPLAY = "experiment=validate_replay"
 
 
 def test_a_simulated_engine_is_no_measure(tmp_path):
-    overrides = (REPLAY, "engine=simulated", f"folder={tmp_path / 'run'}", *LIMITS)
+    overrides = (
+        REPLAY,
+        "engine=simulated",
+        "engine/bank=extractive",
+        f"folder={tmp_path / 'run'}",
+        *LIMITS,
+    )
     with pytest.raises(RunError, match="engine=vllm"):
         execute(read_config(*overrides), Console(quiet=True))
 
@@ -25,15 +32,23 @@ def test_a_simulated_engine_is_no_measure(tmp_path):
 @pytest.mark.parametrize(
     ("override", "key"),
     [
-        ("study.output_tokens=1", "study.output_tokens"),
+        ("study.output_tokens=19", "study.output_tokens"),
         ("study.rounds=0", "study.rounds"),
         ("study.batch_requests=[1,32]", "study.batch_requests"),
         ("study.prompt_words=[]", "study.prompt_words"),
+        ("study.mixed_requests=16", "study.mixed_requests"),
     ],
 )
 def test_refuses_batches_that_cannot_be_run(override, key):
     with pytest.raises(ConfigError, match=key):
         read_settings(read_config(REPLAY, override))
+
+
+def test_limits_that_nobody_says_are_asked_for():
+    with pytest.raises(RunError, match=r"study\.kv_blocks=null"):
+        known("kv_blocks", None, None)
+    assert known("kv_blocks", None, 5824) == 5824
+    assert known("kv_blocks", 100, 5824) == 100
 
 
 LIMITS = (
@@ -43,7 +58,10 @@ LIMITS = (
     "study.batch_requests=[1,4]",
     "study.prompt_words=[20]",
     "study.output_tokens=20",
+    "study.mixed_requests=10",
     "study.rounds=1",
+    "study.kv_blocks=5824",
+    "study.block_size=16",
 )
 
 
@@ -62,7 +80,9 @@ async def test_replays_what_a_real_server_served(tmp_path):
     assert (folder / "figures" / "replay_latency.png").exists()
     fit = json.loads((folder / "fit.json").read_text())
     assert fit["step_time"]["floor_ms"] == pytest.approx(10, rel=0.3)
-    assert len(fit["batches"]) == 2
+    assert [batch["requests"] for batch in fit["batches"]] == [1, 4, 10]
+    assert len(fit["drift"]) == 3
+    assert max(map(abs, fit["drift"])) < 0.5
 
 
 METRICS = ("e2e mean", "e2e p50", "e2e p90", "e2e p99", "ttft mean", "ttft p90", "completed")

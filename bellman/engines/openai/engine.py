@@ -17,6 +17,7 @@ from bellman.engines.base import Control
 from bellman.engines.openai.child import child_server
 from bellman.engines.openai.control import DEADLINE_S, put_control, read_state
 from bellman.engines.openai.failures import message_of
+from bellman.engines.openai.kv_cache import read_kv_cache
 from bellman.engines.openai.session import (
     ChatServer,
     Died,
@@ -162,6 +163,7 @@ class AttachedEngine:
         if uses_gateway:
             root_url = await self._stack.enter_async_context(_gateway(root_url))
         self._facts |= {"model": model, "models": models, "gateway": uses_gateway}
+        self._facts |= await read_kv_cache(self._pool, self.config.root_url)
         self._facts["law_switched_per_arm"] = self._controlled
         self._server = ChatServer(
             root_url, model, self.config.request_timeout_s, self.config.sampling

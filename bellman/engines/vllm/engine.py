@@ -16,6 +16,7 @@ import aiohttp
 from bellman.app.obedience import Obedience
 from bellman.engines.base import Control, EngineSession
 from bellman.engines.openai.engine import reset_prefix_cache, start_episode
+from bellman.engines.openai.kv_cache import read_kv_cache
 from bellman.engines.openai.session import ChatServer, OpenAISession, open_pool
 from bellman.engines.simulated.bank import ResponseBank
 from bellman.engines.source import Source
@@ -139,6 +140,7 @@ class RunningVllm:
         start_s = loop.time()
         await self.process.wait_until_healthy(self._pool, root_url, self.config.start_deadline_s)
         self._facts["start_s"] = round(loop.time() - start_s, 1)
+        self._facts |= await read_kv_cache(self._pool, root_url)
         self._server = ChatServer(
             root_url, self._served_name, self.config.request_timeout_s, self.config.sampling
         )

@@ -19,6 +19,7 @@ ENGINE = SimulatedEngine(PROFILE, 16, 2048, 5000, 16, 4096)
 
 def test_finds_the_step_time_from_batches():
     batches = [Batch(n, words, 24) for n in (1, 4, 16) for words in (50, 600)]
+    batches.append(Batch(40, 600, 24, 0.9))
     unknown = [(batch, BatchTimes(2 * batch.prompt_words, 0.0, 0.0)) for batch in batches]
     times = simulate(ENGINE, unknown).reshape(-1, 2)
     measured = [
@@ -32,3 +33,13 @@ def test_finds_the_step_time_from_batches():
         assert fitted.seconds(prefill, int(pairs), sequences, kv_tokens) == pytest.approx(
             expected, rel=0.05
         )
+
+
+def test_a_mixed_batch_spreads_its_lengths_evenly():
+    batch = Batch(40, 100, 200, 0.9)
+    lengths = [batch.length_tokens(index) for index in range(batch.requests)]
+    assert sum(lengths) / len(lengths) == pytest.approx(200, rel=0.03)
+    assert min(lengths) == pytest.approx(20, abs=10)
+    assert max(lengths) == batch.longest_tokens == pytest.approx(380, abs=10)
+    assert len(set(lengths)) == len(lengths)
+    assert {Batch(16, 100, 200).length_tokens(index) for index in range(16)} == {200}

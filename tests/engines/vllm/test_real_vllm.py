@@ -4,6 +4,7 @@ import asyncio
 import importlib.util
 import json
 import os
+import shutil
 import sys
 from pathlib import Path
 
@@ -16,7 +17,9 @@ from bellman.admission.accept_all import AcceptAll
 from bellman.build import build
 from bellman.controllers.bellman import QueueLaw
 from bellman.controllers.none import NoControl
+from bellman.corpus.aclsum import AclSum
 from bellman.engines.base import Control, EngineDied, Request
+from bellman.engines.simulated.bank_recorded import RecordedBank
 from tests.engines.vllm.conftest import MARK, ROOT, wait_until_gone
 
 MODEL = ROOT / "models" / "smollm2-135m-instruct"
@@ -103,3 +106,32 @@ async def test_the_whole_experiment_on_a_real_server(tmp_path: Path) -> None:
     quality = pd.read_parquet(tmp_path / "run" / "quality.parquet")
     assert len(quality) > 0
     assert (tmp_path / "run" / "report.html").exists()
+
+
+async def test_a_model_without_weights_writes_as_long_as_a_recorded_one(tmp_path: Path) -> None:
+    """A folder without weights, `load-format=dummy`: the bank's lengths, and no quality."""
+    shape = tmp_path / "shape"
+    shutil.copytree(MODEL, shape, ignore=shutil.ignore_patterns("*.safetensors"))
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "run.py", "experiment=summarize_congested_cpu", "repeats=1"),
+        *("engine.arguments.load-format=dummy", "engine.length_forced=true"),
+        *("engine/bank=smollm2_135m", "corpus.longest_words=null", "corpus.limit_documents=4"),
+        *("arrivals.capacity_rps=0.5", "arrivals.overload=4", "arrivals.congested_s=10"),
+        *("arrivals.warmup_s=1", "arrivals.calm_s=2", "arrivals.recovery_s=1"),
+        *(f"model={shape}", f"folder={tmp_path / 'run'}", f"+engine.environment.{MARK}={tmp_path}"),
+        cwd=ROOT,
+    )
+    assert await process.wait() == 0
+    wait_until_gone(tmp_path)
+    bank = RecordedBank("bank_smollm2_135m_aclsum.parquet").open(AclSum(limit_documents=4).load())
+    requests = pd.read_parquet(tmp_path / "run" / "requests.parquet")
+    assert set(requests["status"]) == {"ok"}
+    assert requests["text_id"].isna().all()
+    assert len(set(requests["asked_words"])) > 1  # the treatment asked for less
+    for row in requests.itertuples():
+        recorded = bank.lookup(row.document_id, row.asked_words).output_tokens
+        assert row.output_tokens == min(recorded, row.max_tokens)
+    summary = json.loads((tmp_path / "run" / "summary.json").read_text())
+    assert summary["source"] == "measured"
+    assert summary["response_source"].startswith("no text: lengths recorded from")
+    assert all(arm["quality"] is None for arm in summary["arms"].values())
