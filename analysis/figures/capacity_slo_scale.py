@@ -24,6 +24,7 @@ def draw(study: Study) -> Figure:
         ylim=(0, None),
         xticks=scales,
     )
+    axes.margins(y=0.12)
     axes.grid(visible=True, alpha=0.5)
     style.legend(study.run, figure, axes)
     style.caption(
