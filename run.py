@@ -57,6 +57,8 @@ def main() -> int:
     # A shell starts background jobs with SIGINT ignored; SIGTERM comes in by the same door.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
+    if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:  # nohup lets a closed terminal pass
+        signal.signal(signal.SIGHUP, lambda *_: signal.raise_signal(signal.SIGINT))
     try:
         job()
     except (HydraException, OmegaConfBaseException, ValueError) as mistake:

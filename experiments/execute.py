@@ -79,6 +79,7 @@ def record(run: Prepared, config: DictConfig, folder: RunFolder, console: Consol
     (run.path / "config.yaml").write_text(OmegaConf.to_yaml(config, resolve=True))
     made_with = provenance.collect(corpus=describe_corpus(run.corpus))
     write_provenance(run.path, made_with, run.engine)
+    console.print(f"records: {run.path}", markup=False, soft_wrap=True)
     try:
         run.procedure(run.settings, run.corpus, run.engine, folder, console)
     except BaseException as error:

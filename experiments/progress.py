@@ -18,7 +18,8 @@ UNWRAPPED = Column(no_wrap=True, min_width=14)
 class RunProgress:
     """Shows simulated (or real) time, level, waiting requests and word budget while a run goes on.
 
-    Drawn from the episode's own samples, at most every `REFRESH_S` of the user's time.
+    Drawn from the episode's own samples, at most every `REFRESH_S` of the user's time. Where the
+    output is no terminal a line with the time of day says that an episode begins.
     """
 
     def __init__(self, console: Console, source: Source) -> None:
@@ -30,11 +31,16 @@ class RunProgress:
             console=console,
             auto_refresh=False,
         )
+        self._source = source
         self._task: TaskID | None = None
         self._refreshed_s = 0.0
 
     def begin(self, description: str, duration_s: float) -> None:
         """Start the bar of an episode of `duration_s` seconds."""
+        console = self._progress.console
+        if not console.is_terminal:
+            clock = time.strftime("%H:%M:%S")
+            console.print(f"{clock} {description}, {duration_s:.0f} s and drain ({self._source})")
         self._task = self._progress.add_task(description, total=duration_s, load="")
 
     def update(self, row: TimelineRow) -> None:

@@ -10,6 +10,8 @@ from starlette.responses import JSONResponse
 from starlette.types import Receive, Scope, Send
 from yarl import URL
 
+from bellman.open_files import allow_open_files
+
 HOP_BY_HOP = frozenset(
     (
         b"connection",
@@ -34,6 +36,7 @@ Headers = list[tuple[bytes, bytes]]
 
 def open_upstream_pool() -> aiohttp.ClientSession:
     """Open the pool to the upstream: no limit, no cookies, nothing decoded on the way."""
+    allow_open_files()
     return aiohttp.ClientSession(
         connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=2.0),
         timeout=aiohttp.ClientTimeout(total=None, sock_connect=10.0),

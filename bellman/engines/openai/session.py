@@ -21,6 +21,7 @@ from bellman.engines.openai.answer import StreamedAnswer
 from bellman.engines.openai.control import read_state
 from bellman.engines.openai.failures import http_failure, message_of
 from bellman.engines.openai.sse import EventParser
+from bellman.open_files import allow_open_files
 from bellman.signal import HEADER
 
 KEEP_ALIVE_S = 2.0
@@ -53,6 +54,7 @@ def open_pool(api_key: str | None) -> aiohttp.ClientSession:
 
     It has no limit: a request that waits for a connection would queue where nobody measures it.
     """
+    allow_open_files()
     return aiohttp.ClientSession(
         connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=KEEP_ALIVE_S),
         timeout=aiohttp.ClientTimeout(total=None),
