@@ -16,8 +16,13 @@ CONF = Path(__file__).parent.parent / "conf"
 def one_line(error: BaseException, overrides: Sequence[str] = ()) -> str:
     """Return a configuration error in one line.
 
-    `overrides` are those of the command; for a wrong key they tell which keys there are.
+    `overrides` are those of the command; for a wrong key they tell which keys there are, and one
+    that gives a group's variant by a dot is the mistake, whatever came of it.
     """
+    for override in overrides:
+        variant = _variant_by_dot(override)
+        if variant is not None:
+            return variant
     unknown = re.match(r"Could not override '([\w.@/]+)'", str(error))
     if unknown is not None:
         return _unknown_key(unknown.group(1), overrides)
@@ -31,6 +36,17 @@ def one_line(error: BaseException, overrides: Sequence[str] = ()) -> str:
         if line.strip() and not re.match(r"\s*(full_key|object_type|reference_type)[:=]", line)
     ]
     return " ".join(lines)
+
+
+def _variant_by_dot(override: str) -> str | None:
+    """Say how to choose a group's variant, where `engine.bank=x` stands for `engine/bank=x`."""
+    key, _, value = override.partition("=")
+    group = key.replace(".", "/")
+    is_name = re.fullmatch(r"[\w-]+", value) and value != "null"
+    if "." not in key or not (CONF / group).is_dir() or not is_name:
+        return None
+    known = ", ".join(sorted(path.stem for path in (CONF / group).glob("*.yaml")))
+    return f"{override}: a variant is chosen by {group}=..., known are {known}"
 
 
 def _unknown_key(key: str, overrides: Sequence[str]) -> str:

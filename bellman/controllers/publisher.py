@@ -2,24 +2,10 @@
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from bellman.controllers.base import Controller
-from bellman.errors import require
 from bellman.sensing.observation import Observation
 from bellman.signal import Signal, format_level
-
-
-@dataclass(frozen=True)
-class SignalTiming:
-    """How often the law runs."""
-
-    period_s: float
-    """Seconds between two runs of the law (ours: the paper's period is unknown)."""
-
-    def __post_init__(self) -> None:
-        """Check the range."""
-        require(self.period_s > 0, "signal.period_s", self.period_s, "must be greater than 0")
 
 
 class SignalPublisher:

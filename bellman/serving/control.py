@@ -1,6 +1,7 @@
 """The control configuration of a server: JSON in BELLMAN_CONTROL or in PUT /bellman/control."""
 
 import json
+import math
 import os
 from collections.abc import Mapping
 from dataclasses import is_dataclass
@@ -12,7 +13,6 @@ from omegaconf import OmegaConf
 from bellman.admission.accept_all import AcceptAll
 from bellman.build import build
 from bellman.controllers.none import NoControl
-from bellman.controllers.publisher import SignalTiming
 from bellman.engines.base import Control
 from bellman.errors import ConfigError, require
 
@@ -36,7 +36,7 @@ def parse_control(values: object) -> Control:
     period_s = values.get("period_s", DEFAULT_PERIOD_S)
     if isinstance(period_s, bool) or not isinstance(period_s, int | float):
         raise ConfigError("control.period_s", period_s, "must be seconds")
-    SignalTiming(float(period_s))
+    require(0 < period_s < math.inf, "control.period_s", period_s, "must be finite and > 0")
     return Control(
         controller=_variant(values, "controller", "bellman.controllers.", "update") or NoControl(),
         admission=_variant(values, "admission", "bellman.admission.", "refuse") or AcceptAll(),

@@ -102,7 +102,8 @@ def test_a_mistake_is_one_line_with_key_and_value(override, message):
     [
         ("controller=null", "Config group override must be a string"),
         ("baseline.controller=bellman", "baseline.controller=bellman: must be one of"),
-        ("engine.bank=foo", "engine.bank=foo"),
+        ("engine.bank=foo", "engine.bank=foo: a variant is chosen by engine/bank=..., known are"),
+        ("engine.profile=foo", "engine.profile=foo: a variant is chosen by engine/profile=..."),
         ("signal=null", "signal=None: must be a mapping with period_s"),
         ("application=3", "application=3: must be a mapping with"),
         ("controller._target_=foo.Bar", "controller._target_=foo.Bar: must be a dotted path"),
@@ -122,3 +123,10 @@ def test_a_mistake_is_found_before_anything_runs(override, start, tmp_path):
     assert line.startswith(start)
     assert "\n" not in line
     assert not list(tmp_path.iterdir())
+
+
+def test_a_mapping_under_a_group_is_not_taken_for_a_variants_name():
+    overrides = ["engine/bank=recorded", "engine.bank={path: my.parquet}", "controller.q_lw=20"]
+    with pytest.raises((ConfigError, HydraException, OmegaConfBaseException)) as caught:
+        read_settings(read_config(*overrides))
+    assert one_line(caught.value, overrides).startswith("controller.q_lw=20: unknown key")

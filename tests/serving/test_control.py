@@ -31,9 +31,10 @@ def test_nothing_given_is_no_control(monkeypatch: pytest.MonkeyPatch) -> None:
     [
         ([], "control="),
         ({"controler": LAW}, "control.controler"),
-        ({"period_s": 0}, "signal.period_s"),
+        ({"period_s": 0}, "control.period_s"),
         ({"period_s": "1"}, "control.period_s"),
-        ({"period_s": float("nan")}, "signal.period_s"),
+        ({"period_s": float("nan")}, "control.period_s"),
+        ({"period_s": float("inf")}, "control.period_s"),
         ({"controller": "none"}, "control.controller"),
         ({"controller": {}}, "control.controller._target_"),
         ({"controller": {**LAW, "q_high": 1}}, "controller.q_high"),
