@@ -1,5 +1,6 @@
 """What the capacity experiment is told: the node `study` of its YAML."""
 
+import math
 from dataclasses import dataclass
 
 from bellman.errors import require
@@ -26,7 +27,7 @@ class CapacityStudy:
     """Share of good requests that a rate has to keep."""
     slo_scales: list[float]
     """The rate is found for the limits of `slo` and for these multiples of them: what the same
-    service carries for users who wait longer."""
+    service carries for users who would wait longer, or less."""
     resolution: float
     """Width at which the bisection ends, as a share of the capacity."""
     load_limit: float
@@ -45,7 +46,7 @@ class CapacityStudy:
         top = max(self.loads, default=0.0)
         require(self.load_limit >= top, "study.load_limit", self.load_limit, f"must be >= {top}")
         scales = self.slo_scales
-        valid = 1.0 in scales and min(scales) > 0
+        valid = 1.0 in scales and all(0 < scale < math.inf for scale in scales)
         require(valid, "study.slo_scales", scales, "must be numbers greater than 0, 1 among them")
         require(
             0 < self.good_fraction <= 1,

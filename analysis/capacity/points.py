@@ -25,14 +25,17 @@ class ClosedPoint:
     """L: mean of running + waiting requests as the server reports them."""
     latency_s: float | None
     """W: mean e2e latency of the requests finished inside the window; not what users wait."""
+    edge_requests: float = 0.0
+    """What a finite window adds to lambda W: see `edges`."""
     invalid_reasons: tuple[str, ...] = ()
 
     @property
     def littles_error(self) -> float | None:
-        """L / (lambda W) - 1."""
+        """L / (lambda W + edges) - 1."""
         if self.outstanding is None or not self.latency_s:
             return None
-        return self.outstanding / (self.throughput_rps * self.latency_s) - 1
+        expected = self.throughput_rps * self.latency_s + self.edge_requests
+        return self.outstanding / expected - 1
 
 
 @dataclass(frozen=True)
@@ -95,8 +98,26 @@ def closed_point(
         throughput_rps=len(finished) / (end_s - start_s),
         outstanding=float(outstanding.mean()) if len(outstanding) else None,
         latency_s=metrics.latency_mean(finished, "e2e_s"),
+        edge_requests=edges(requests, start_s, end_s),
         invalid_reasons=invalid_reasons,
     )
+
+
+def edges(requests: pd.DataFrame, start_s: float, end_s: float) -> float:
+    """Return what Little's law over a finite window has besides lambda W, in requests.
+
+    The integral of the outstanding requests over [a, b] is the sum of the latencies that ended
+    inside, less the ages of those out at a, plus the ages of those out at b (Kim and Whitt 2013):
+    L = lambda W + (ages at b - ages at a) / (b - a). It vanishes with a longer test.
+    """
+
+    ends_s = requests["last_token_s"].fillna(requests["ended_s"])
+
+    def ages_s(now_s: float) -> float:
+        out = requests[(requests["intended_s"] <= now_s) & ~(ends_s <= now_s)]
+        return float((now_s - out["intended_s"]).sum())
+
+    return (ages_s(end_s) - ages_s(start_s)) / (end_s - start_s)
 
 
 def open_point(

@@ -28,6 +28,11 @@ def study(folder: Path, console: Console, *, draw: bool) -> None:
     if draw:
         write_json(jsonable(result(found)), folder / "study.json")
         draw_figures(found, folder / "figures")
+    if found.run.cut_short:
+        console.print(
+            f"{found.run.cut_short} run: rates are of the points that were tried until then",
+            style="bold red",
+        )
     console.print(closed_table(found))
     console.print(little_line(found))
     console.print(NOT_WAITS)
@@ -65,7 +70,7 @@ def draw_figures(found: Study, target: Path) -> None:
 def closed_table(found: Study) -> Table:
     """Build the table of the closed loop."""
     table = Table(title=f"closed loop ({found.run.source})", title_justify="left")
-    for name in ("arm", "clients", "throughput/s", "L", "W s", "L/(lambda W) - 1", "test s"):
+    for name in ("arm", "clients", "throughput/s", "L", "W s", "L off by", "test s"):
         table.add_column(name, justify="left" if name == "arm" else "right")
     for arm in found.run.arms:
         points = found.closed_of(arm)
@@ -94,16 +99,16 @@ def little_line(found: Study) -> str:
         return "Little's law: n/a (the server does not report its outstanding requests)"
     word = "holds" if verdict["holds"] else "DOES NOT HOLD: do not trust these points"
     return (
-        f"Little's law {word}: L, lambda and W, each measured apart, agree within "
+        f"Little's law {word}: L against lambda W + edges, each measured apart, within "
         f"{verdict['largest_error']:.2%} (limit {verdict['limit']:.0%})"
     )
 
 
 def open_table(found: Study) -> Table:
     """Build the table of the open loop: what users wait, and how many of them are served well."""
-    length_s = found.open[0].test_length_s if found.open else 0.0
     table = Table(
-        title=f"open loop, {length_s:g} s a point; good: {found.slo.in_words} ({found.run.source})",
+        title=f"open loop, {found.open_length_s:g} s a point; good: {found.slo.in_words} "
+        f"({found.run.source})",
         title_justify="left",
     )
     names = ["arm", "offer/s", "/cap.", "thru/s", "good/s", "good", "mean s", "p99 s"]
@@ -148,9 +153,10 @@ def offered_table(found: Study) -> Table:
 
 
 def scale_table(found: Study) -> Table:
-    """Build the table of the highest good rates under longer limits."""
+    """Build the table of the highest good rates under multiples of the limits."""
     table = Table(
-        title=f"highest rate with {found.good_fraction:.0%} good, by SLO ({found.run.source})",
+        title=f"highest rate with {found.good_fraction:.0%} good, by SLO, "
+        f"{found.open_length_s:g} s a point ({found.run.source})",
         title_justify="left",
     )
     arms, treatments = found.run.arms, found.run.treatments
@@ -180,13 +186,15 @@ def conclusion(found: Study) -> list[str]:
         rate = found.highest_good_rate(arm)
         what = NOT_MEASURED + ", no rate tried keeps it" if rate is None else f"{rate:.2f}/s"
         if found.no_limit_found(arm):
-            what += ", the highest tried (study.load_limit)"
+            what += " (every rate tried was good)"
         goodput = _number(highest_goodput(found, arm), ".2f")
         lines.append(
             f"{arm}: highest rate with {target} {what}, highest goodput {goodput}/s ({source})"
         )
     for arm, more in gain(found).items():
-        if more is not None:
+        if found.no_limit_found(found.run.baseline):
+            lines.append(f"what {arm} adds: n/a, no limit was found for {found.run.baseline}")
+        elif more is not None:
             bound = "at least " if found.no_limit_found(arm) else ""
             lines.append(f"{arm} carries {bound}{more:+.0%} load under the same SLO ({source})")
     return lines

@@ -55,9 +55,12 @@ def highest_goodput(study: Study, arm: str) -> float | None:
 def gain(study: Study, scale: float = 1.0) -> dict[str, float | None]:
     """Return for each treatment how much more load the SLO carries than without control, - 1.
 
-    At least that much, where no limit was found.
+    At least that much, where no limit of the treatment was found; None where the baseline's was
+    not, for then it could carry any load.
     """
     base = study.highest_good_rate(study.run.baseline, scale)
+    if study.no_limit_found(study.run.baseline, scale):
+        return dict.fromkeys(study.run.treatments)
     gains: dict[str, float | None] = {}
     for arm in study.run.treatments:
         rate = study.highest_good_rate(arm, scale)

@@ -42,6 +42,11 @@ class Study:
         """The open-loop points under the SLO as configured."""
         return self.open_by_scale[1.0]
 
+    @property
+    def open_length_s(self) -> float:
+        """Length of an open-loop test: latencies above capacity grow with it."""
+        return self.open[0].test_length_s if self.open else 0.0
+
     def open_of(self, arm: str, scale: float = 1.0) -> list[OpenPoint]:
         """Return an arm's open-loop points by rising rate."""
         found = [point for point in self.open_by_scale[scale] if point.arm == arm]
@@ -68,9 +73,12 @@ def load_study(folder: Path) -> Study:
     told = run.config.get("study")
     if not isinstance(told, dict) or not any("step" in episode for episode in run.episodes):
         raise RunError(f"{folder}: not a run of experiment=capacity")
+    scales = told.get("slo_scales") or [1.0]
+    if run.capacity.get("capacity_rps") is None:
+        raise RunError(f"{folder}: no capacity.json, the closed loops did not end: run it again")
     slo = build_class(Slo, run.config.get("slo") or {}, "slo")
     closed: list[ClosedPoint] = []
-    opened: dict[float, list[OpenPoint]] = {float(scale): [] for scale in told["slo_scales"]}
+    opened: dict[float, list[OpenPoint]] = {float(scale): [] for scale in scales}
     for episode in run.episodes:
         part = {
             "requests": run.requests[run.requests["repeat"] == episode["repeat"]],

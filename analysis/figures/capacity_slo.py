@@ -28,11 +28,11 @@ def draw(study: Study) -> Figure:
         axes.axvline(study.capacity_rps, color="0.75", linewidth=1.5, zorder=0)
         axes.grid(visible=True, alpha=0.5)
     style.legend(study.run, figure, above)
-    length_s = study.open[0].test_length_s if study.open else 0.0
     style.caption(
         study.run,
         figure,
-        f"Poisson arrivals for {length_s:g} s a point. Good: {study.slo.in_words}. Dotted: "
-        f"highest rate that keeps {study.good_fraction:.0%} good; grey: capacity without control.",
+        f"Poisson arrivals for {study.open_length_s:g} s a point. Good: {study.slo.in_words}. "
+        f"Dotted: highest rate that keeps {study.good_fraction:.0%} good; grey: capacity without "
+        "control.",
     )
     return figure

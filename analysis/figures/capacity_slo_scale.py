@@ -16,7 +16,13 @@ def draw(study: Study) -> Figure:
     for arm in study.run.arms:
         found = [study.highest_good_rate(arm, scale) for scale in scales]
         rates = [math.nan if rate is None else rate for rate in found]
-        axes.plot(scales, rates, **style.point_look(study.run, arm))
+        look = style.point_look(study.run, arm)
+        axes.plot(scales, rates, **look)
+        bounds = [
+            rate if study.no_limit_found(arm, scale) else math.nan
+            for rate, scale in zip(rates, scales, strict=True)
+        ]
+        axes.plot(scales, bounds, linestyle="", marker="^", markersize=8, color=look["color"])
     axes.axhline(study.capacity_rps, color="0.75", linewidth=1.5, zorder=0)
     axes.set(
         xlabel="limits of the SLO / configured limits",
@@ -30,7 +36,8 @@ def draw(study: Study) -> Figure:
     style.caption(
         study.run,
         figure,
-        f"Highest rate tried that keeps {study.good_fraction:.0%} good; limits at 1: "
-        f"{study.slo.in_words}. Grey: capacity without control.",
+        f"Highest rate tried that keeps {study.good_fraction:.0%} good, {study.open_length_s:g} s "
+        f"a point; limits at 1: {study.slo.in_words}. Triangle: only a bound, every rate tried was "
+        "good. Grey: capacity without control.",
     )
     return figure

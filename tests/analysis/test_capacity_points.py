@@ -12,7 +12,7 @@ def requests(rows):
     """Rows of (intended, sent, first token, last token, status)."""
     names = ["intended_s", "sent_s", "first_token_s", "last_token_s", "status"]
     frame = pd.DataFrame(rows, columns=names)
-    return derive(frame.assign(output_tokens=11, chunk_gaps_s=None))
+    return derive(frame.assign(output_tokens=11, chunk_gaps_s=None, ended_s=frame["last_token_s"]))
 
 
 def closed(clients, throughput_rps):
@@ -28,6 +28,20 @@ def test_littles_law_is_checked_with_three_separate_measurements():
     assert point.latency_s == 4.0
     assert point.outstanding == 2.0
     assert point.littles_error == 0.0
+
+
+def test_the_edges_of_a_finite_window_are_no_error():
+    # One client's answers get slower and slower: the one that is out at the end is older.
+    rows, timeline = [], pd.DataFrame({"time_s": range(40), "running": 2, "waiting": 0})
+    for client in range(2):
+        start = 0.0
+        for length in (1, 2, 3, 5, 9, 15, 40) if client else [1.0] * 60:
+            rows.append((start, start, start + 0.5, start + length, "ok"))
+            start += length
+    point = closed_point("none", 2, requests=requests(rows), timeline=timeline, window=(0, 40))
+    assert point.throughput_rps * point.latency_s < 1.95
+    assert point.edge_requests > 0.05
+    assert point.littles_error == pytest.approx(0.0, abs=1e-9)
 
 
 def test_littles_law_fails_when_the_server_holds_requests_that_nobody_waits_for():

@@ -87,7 +87,7 @@ def test_tables_and_figures_come_from_the_records_alone(folder, capsys):
     shown = capsys.readouterr().out
     assert "not what users wait" in shown
     assert "(simulated)" in shown
-    assert "carries at least +0% load" in shown
+    assert "what bellman adds: n/a, no limit was found for none" in shown
 
 
 @pytest.mark.parametrize(
@@ -100,6 +100,7 @@ def test_tables_and_figures_come_from_the_records_alone(folder, capsys):
         ("study.closed_test_s=0", "study.closed_test_s"),
         ("study.slo_scales=[2.0]", "study.slo_scales"),
         ("study.slo_scales=[1.0,0.0]", "study.slo_scales"),
+        ("study.slo_scales=[1.0,.nan]", "study.slo_scales"),
         ("slo.e2e_s=0", "slo.e2e_s"),
     ],
 )
