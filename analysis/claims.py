@@ -1,4 +1,4 @@
-"""The paper's three claims, computed from a run as DESIGN.md defines them.
+"""The paper's three claims, computed from a run as docs/analysis.md defines them.
 
 Each function takes the run, the treatment's name, and the paired arms or the reason why there are
 none. The rules of the verdicts are in `analysis.verdict`.

@@ -45,8 +45,9 @@ def latency_percentile(requests: pd.DataFrame, column: str, percent: float) -> f
 def chunk_gap_percentile(requests: pd.DataFrame, percent: float) -> float | None:
     """Return a percentile of the waits between two chunks of a stream, in s, over the ok requests.
 
-    The gaps of all streams together, so a long answer counts more. A chunk may carry several
-    tokens: this is what a reader waits, where tpot is what the engine needs for a token.
+    The gaps of all streams together, so a long answer counts more; a stream that failed has none.
+    A chunk may carry several tokens: this is what a reader waits, where tpot is what the engine
+    needs for a token.
     """
     streams = requests.loc[requests["ok"], "chunk_gaps_s"].dropna()
     return percentile(np.concatenate([np.zeros(0), *streams]), percent)

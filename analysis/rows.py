@@ -131,8 +131,8 @@ def _quantities(summary: Values) -> list[tuple[str, Callable[[Values], str]]]:
     answers = summary["response_source"]
     streamed = any(arm["chunk_gap_p99_s"] is not None for arm in summary["arms"].values())
     gaps: list[tuple[str, Callable[[Values], str]]] = [
-        ("gap between chunks p50", lambda arm: _milliseconds(arm["chunk_gap_p50_s"])),
-        ("gap between chunks p99", lambda arm: _milliseconds(arm["chunk_gap_p99_s"])),
+        ("gap between chunks p50, of ok", lambda arm: _milliseconds(arm["chunk_gap_p50_s"])),
+        ("gap between chunks p99, of ok", lambda arm: _milliseconds(arm["chunk_gap_p99_s"])),
     ]
     slo = Slo(**summary["slo"]).in_words
     return [

@@ -164,13 +164,13 @@ def _measure(part: _Part, slo: Slo, phases: tuple[Phase, ...], window: str) -> V
         "energy_j_per_completed_request": metrics.per(energy_j, answered),
         "energy_j_per_output_token": metrics.per(energy_j, generated),
     }
-    for name in ("e2e", "service_latency", "ttft", "tpot", "longest_gap"):
+    for name in ("e2e", "service_latency", "ttft", "tpot"):
         column = f"{name}_s"
         values[f"{name}_mean_s"] = metrics.latency_mean(group, column)
         for percent in PERCENTILES:
             key = f"{name}_p{percent}_s"
             values[key] = metrics.latency_percentile(group, column, percent)
-    for percent in PERCENTILES:
+    for percent in (*PERCENTILES, 100):
         values[f"chunk_gap_p{percent}_s"] = metrics.chunk_gap_percentile(group, percent)
     if not part.repeats:  # nothing ran: no number of requests, not even 0
         return dict.fromkeys(values) | {"length_s": values["length_s"]}

@@ -144,7 +144,7 @@ class JsonLinesWriter:
         self._descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
 
     def write(self, record: Any) -> None:
-        """Append a record, a flat dataclass; raises OSError when the disk is full."""
+        """Append a record, a dataclass; raises OSError when the disk is full."""
         values = {name: getattr(record, name) for name in record.__dataclass_fields__}
         line = json.dumps(values, ensure_ascii=False).encode() + b"\n"
         written = os.write(self._descriptor, line)

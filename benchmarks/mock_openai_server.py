@@ -27,6 +27,9 @@ MODEL = "mock"
 RUNNING = Gauge("vllm:num_requests_running", "Requests in the batch.")
 WAITING = Gauge("vllm:num_requests_waiting", "Requests before the batch.")
 KV_USAGE = Gauge("vllm:kv_cache_usage_perc", "Share of the KV cache in use.")
+CACHE_LABELS = {"block_size": "16", "num_gpu_blocks": "5824"}
+CACHE = Gauge("vllm:cache_config_info", "Size of the KV cache.", list(CACHE_LABELS))
+CACHE.labels(**CACHE_LABELS).set(1)
 PROMPT_TOKENS = Counter("vllm:prompt_tokens", "Prompt tokens.")
 GENERATION_TOKENS = Counter("vllm:generation_tokens", "Output tokens.")
 SUCCESS = Counter("vllm:request_success", "Finished requests.", ["finished_reason"])

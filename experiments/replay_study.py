@@ -48,6 +48,18 @@ class ReplayStudy:
             self.output_tokens >= 20, "study.output_tokens", self.output_tokens, "must be >= 20"
         )
         require(self.rounds >= 1, "study.rounds", self.rounds, "must be 1 or more")
+        for name in ("kv_blocks", "block_size"):
+            value = getattr(self, name)
+            require(
+                value is None or value >= 1, f"study.{name}", value, "must be 1 or more, or null"
+            )
+        longest = max(batch.longest_tokens for batch in self.batches) + max(self.prompt_words)
+        require(
+            longest < self.max_model_len,
+            "study.max_model_len",
+            self.max_model_len,
+            f"must hold the longest prompt and answer of the batches, more than {longest} tokens",
+        )
         require(
             max(self.batch_requests) <= self.max_num_seqs,
             "study.batch_requests",
@@ -60,6 +72,18 @@ class ReplayStudy:
             self.mixed_requests,
             f"must be more than study.max_num_seqs={self.max_num_seqs}, or 0",
         )
+
+    def cache(self, engine: Engine) -> tuple[int, int]:
+        """Return blocks and block size of a running engine's KV cache; raises `RunError`."""
+        facts = engine.describe()
+        kv_blocks = given_or_reported("kv_blocks", self.kv_blocks, facts.get("kv_blocks"))
+        block_size = given_or_reported("block_size", self.block_size, facts.get("kv_block_size"))
+        if kv_blocks * block_size < self.max_model_len:
+            raise RunError(
+                f"study.kv_blocks={kv_blocks}: must hold study.max_model_len={self.max_model_len} "
+                f"tokens in blocks of {block_size}"
+            )
+        return kv_blocks, block_size
 
     @property
     def batches(self) -> list[Batch]:
@@ -80,9 +104,7 @@ class ReplayStudy:
         self, engine: Engine, measured: list[tuple[Batch, BatchTimes]]
     ) -> SimulatedEngine:
         """Return the simulated engine with a running server's limits, not fitted yet."""
-        facts = engine.describe()
-        kv_blocks = known("kv_blocks", self.kv_blocks, facts.get("kv_blocks"))
-        block_size = known("block_size", self.block_size, facts.get("kv_block_size"))
+        kv_blocks, block_size = self.cache(engine)
         profile = Profile(
             model=engine.response_source,
             devices="this machine",
@@ -94,7 +116,7 @@ class ReplayStudy:
                 sequences=self.max_num_seqs,
                 kv_tokens=max(
                     min(batch.requests, self.max_num_seqs)
-                    * (times.prompt_tokens + batch.longest_tokens)
+                    * (times.prompt_tokens + batch.output_tokens)
                     for batch, times in measured
                 ),
                 prefill_tokens=self.max_num_batched_tokens,
@@ -110,7 +132,7 @@ class ReplayStudy:
         )
 
 
-def known(name: str, given: int | None, reported: object) -> int:
+def given_or_reported(name: str, given: int | None, reported: object) -> int:
     """Return the value that was given, or else reported; raises `RunError` without either."""
     if given is not None:
         return given

@@ -61,6 +61,7 @@ def run(
         document_ids = [document.document_id for document in corpus.documents]
         make_app = app_maker(settings, corpus, engine, recorder.texts)
         parts = Parts(settings, engine, document_ids, make_app, run_coroutine)
+        study.cache(engine)  # what it does not say must not come to light at the end
         console.print("timing batches on the idle engine (measured)")
         before = run_coroutine(time_batches(settings, engine, "before"))
         console.print("recording the answers of every document and length (measured)")
@@ -99,13 +100,16 @@ async def time_batches(settings: Settings, engine: Engine, when: str) -> list[li
     """Run every batch on the idle engine; return its rounds."""
     study: ReplayStudy = settings.study
     async with engine.session(settings.baseline.control) as session:
-        return [
-            [
-                await run_batch(session, batch, f"{batch}-{when}-{number}")
-                for number in range(study.rounds)
+        try:
+            return [
+                [
+                    await run_batch(session, batch, f"{batch}-{when}-{number}")
+                    for number in range(study.rounds)
+                ]
+                for batch in study.batches
             ]
-            for batch in study.batches
-        ]
+        except RequestFailed as failure:
+            raise RunError(f"a batch could not be timed: {failure}") from None
 
 
 def median_times(rounds: list[BatchTimes]) -> BatchTimes:

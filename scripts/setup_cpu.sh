@@ -1,5 +1,5 @@
 #!/bin/sh
-# Everything for real experiments on a CPU, in one virtual environment (about 2 minutes, 3 GB):
+# Everything for real experiments on a CPU, in one virtual environment (about 2 minutes, 4 GB):
 #
 #   scripts/setup_cpu.sh [folder, default .venv]
 #   .venv/bin/python run.py experiment=summarize_congested_cpu

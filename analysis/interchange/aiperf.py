@@ -55,6 +55,7 @@ def to_line(request: Row, session_id: str) -> dict[str, Any]:
 def _metrics(request: Row, sent_s: float) -> dict[str, Any]:
     if request["status"] != "ok":
         return {}
+    # As AIPerf does: a stream of one chunk has no gap, and no such metric.
     gaps_ms = [1e3 * gap_s for gap_s in gaps_s(request)]
     first_s, last_s = request["first_token_s"], request["last_token_s"]
     tokens = request["output_tokens"]

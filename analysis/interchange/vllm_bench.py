@@ -22,7 +22,7 @@ def to_result(requests: list[Row], answers: dict[str, str], label: str) -> dict[
     """Return the counted requests of one episode as vLLM writes them.
 
     Requests that were never sent are failures with their reason. `itls` holds the gaps between the
-    chunks of a stream, as vLLM's client takes them, too; empty on the simulated engine.
+    chunks with text of a stream (vLLM's client counts empty chunks, too); a simulated run has none.
     """
     counted = [request for request in requests if request["phase"] != WARMUP]
     done = [request for request in counted if request["status"] == "ok"]
@@ -67,7 +67,8 @@ def to_result(requests: list[Row], answers: dict[str, str], label: str) -> dict[
         for request in done
         if request["output_tokens"] is not None and request["output_tokens"] > 1
     ]
-    return result | _statistics("tpot", tpots)
+    gaps = [gap_s for request in done for gap_s in gaps_s(request)]
+    return result | _statistics("tpot", tpots) | _statistics("itl", gaps)
 
 
 def _sent_s(request: Row) -> float:
@@ -112,6 +113,7 @@ def read(path: Path, arm: str) -> list[Row]:
         ttft + sum(gaps) for ttft, gaps in zip(result["ttfts"], result["itls"], strict=True)
     ]
     queued = result.get("queue_times") or [0.0] * count
+    streamed = "itls" in result and result.get("source") != "simulated"
     start_s = min(sent - wait for sent, wait in zip(result["start_times"], queued, strict=True))
     rows = []
     for index in range(count):
@@ -134,7 +136,7 @@ def read(path: Path, arm: str) -> list[Row]:
                 ended_s=sent_s + latencies[index] if done else None,
                 prompt_tokens=result["input_lens"][index],
                 output_tokens=result["output_lens"][index] if done else None,
-                chunk_gaps_s=result["itls"][index] if done and "itls" in result else None,
+                chunk_gaps_s=result["itls"][index] if done and streamed else None,
             )
         )
     return sorted(rows, key=lambda request: float(request["intended_s"]))

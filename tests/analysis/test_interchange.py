@@ -96,6 +96,7 @@ def test_vllms_result_has_its_statistics_in_milliseconds(run):
     assert result["errors"][2] == "rejected: queue limit"
     assert result["queue_times"][0] == pytest.approx(0.25)
     assert result["itls"] == [[0.5, 1.5], [], [], [], []]
+    assert (result["mean_itl_ms"], result["p99_itl_ms"]) == (1000, pytest.approx(1490))
 
 
 def test_a_simulated_run_does_not_come_back_as_a_measured_one(run, tmp_path):
@@ -105,7 +106,9 @@ def test_a_simulated_run_does_not_come_back_as_a_measured_one(run, tmp_path):
     sources = [("a", run / "interchange" / "none-0.profile_export.jsonl")]
     sources += [("v", run / "interchange" / "none-0.vllm_bench.json"), ("ours", run)]
     combine(tmp_path / "all", sources)
-    assert load_run(tmp_path / "all").source == "simulated"
+    back = load_run(tmp_path / "all")
+    assert back.source == "simulated"
+    assert back.requests["chunk_gaps_s"].isna().all()
 
 
 def aiperf_line(number, **metadata):

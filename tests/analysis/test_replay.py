@@ -50,7 +50,7 @@ def test_shows_a_folder(tmp_path, capsys):
     replay(tmp_path, Console(width=120), draw=True)
     shown = capsys.readouterr().out
     assert "error mean 2.0%, largest 3.0%" in shown
-    assert "-1.0% to +4.0% longer than before" in shown
+    assert "against before them: -1.0% to +4.0% (drift and noise)" in shown
     assert (tmp_path / "figures" / "replay_latency.pdf").stat().st_size > 0
     written = json.loads((tmp_path / "validation.json").read_text())
     assert len(written) == 2 * len(METRICS)

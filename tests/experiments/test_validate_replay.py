@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from rich.console import Console
@@ -10,7 +11,7 @@ from bellman.engines.openai.child import child_server
 from bellman.errors import ConfigError, RunError
 from bellman.settings import read_settings
 from experiments.execute import execute
-from experiments.replay_study import known
+from experiments.replay_study import given_or_reported
 from tests.experiments.conftest import read_config
 from tests.servers import MOCK
 
@@ -37,6 +38,8 @@ def test_a_simulated_engine_is_no_measure(tmp_path):
         ("study.batch_requests=[1,32]", "study.batch_requests"),
         ("study.prompt_words=[]", "study.prompt_words"),
         ("study.mixed_requests=16", "study.mixed_requests"),
+        ("study.kv_blocks=0", "study.kv_blocks"),
+        ("study.output_tokens=2200", "study.max_model_len"),
     ],
 )
 def test_refuses_batches_that_cannot_be_run(override, key):
@@ -46,9 +49,18 @@ def test_refuses_batches_that_cannot_be_run(override, key):
 
 def test_limits_that_nobody_says_are_asked_for():
     with pytest.raises(RunError, match=r"study\.kv_blocks=null"):
-        known("kv_blocks", None, None)
-    assert known("kv_blocks", None, 5824) == 5824
-    assert known("kv_blocks", 100, 5824) == 100
+        given_or_reported("kv_blocks", None, None)
+    assert given_or_reported("kv_blocks", None, 5824) == 5824
+    assert given_or_reported("kv_blocks", 100, 5824) == 100
+
+
+def test_the_cache_that_the_server_says_must_hold_a_whole_sequence():
+    study = read_settings(read_config(REPLAY)).study
+    small = SimpleNamespace(describe=lambda: {"kv_blocks": 10, "kv_block_size": 16})
+    with pytest.raises(RunError, match=r"study\.kv_blocks=10: must hold study\.max_model_len=4096"):
+        study.cache(small)
+    enough = SimpleNamespace(describe=lambda: {"kv_blocks": 5824, "kv_block_size": 16})
+    assert study.cache(enough) == (5824, 16)
 
 
 LIMITS = (
@@ -60,8 +72,6 @@ LIMITS = (
     "study.output_tokens=20",
     "study.mixed_requests=10",
     "study.rounds=1",
-    "study.kv_blocks=5824",
-    "study.block_size=16",
 )
 
 

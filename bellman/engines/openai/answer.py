@@ -9,8 +9,8 @@ from bellman.engines.openai.failures import message_of
 ABORTED = ("abort", "error")
 """Finish reasons of a server that gave the request up."""
 
-MICROSECONDS = 6
-"""Digits of a gap; more would only fill the records."""
+GAP_DIGITS = 6
+"""Microseconds; more would only fill the records."""
 
 
 class StreamedAnswer:
@@ -91,7 +91,7 @@ class StreamedAnswer:
             if self._first_token_s is None:
                 self._first_token_s = now_s
             else:
-                self._gaps_s.append(round(now_s - self._last_token_s, MICROSECONDS))
+                self._gaps_s.append(round(now_s - self._last_token_s, GAP_DIGITS))
             self._last_token_s = now_s
         finish_reason = choice.get("finish_reason")
         if isinstance(finish_reason, str):

@@ -151,7 +151,10 @@ def read_recorded(file: Path) -> tuple[pa.Table, dict[str, Any]]:
         reason = str(error).splitlines()[0]
         raise RunError(f"{file} is no response bank ({reason}); record one again") from None
     if missing:
-        raise RunError(f"{file} is no response bank (no {missing[0]} in its metadata)")
+        raise RunError(
+            f"{file} is no response bank, or an older one (no {missing[0]} in its metadata): "
+            "record it again with scripts/record_responses.py"
+        )
     return rows, metadata
 
 

@@ -46,6 +46,7 @@ async def test_a_server_without_middleware_gets_a_gateway(mock: Mock, suffix: st
         facts = engine.describe()
         assert len(children() - before) == 1
     assert (facts["model"], facts["gateway"], facts["prefix_cache_reset"]) == ("mock", True, False)
+    assert (facts["kv_blocks"], facts["kv_block_size"]) == (5824, 16)
     assert engine.source == "measured"
     assert children() == before
 
