@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+import os
+import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -14,7 +16,8 @@ from bellman.engines.base import Request
 from bellman.engines.openai.child import child_server
 from bellman.engines.openai.session import ChatServer, Died, OpenAISession, not_watched
 
-MOCK = str(Path(__file__).parents[1] / "benchmarks" / "mock_openai_server.py")
+ROOT = Path(__file__).parents[1]
+MOCK = str(ROOT / "benchmarks" / "mock_openai_server.py")
 MIDDLEWARE = "bellman.serving.middleware.CongestionMiddleware"
 
 
@@ -57,6 +60,19 @@ async def raw_server(reply: Reply) -> AsyncIterator[str]:
     async with server:
         host, port = server.sockets[0].getsockname()[:2]
         yield f"http://{host}:{port}"
+
+
+async def run_experiment(*overrides: str) -> None:
+    """Run `python run.py` as a user does; its output is shown where it fails."""
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "run.py", *overrides),
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+    )
+    output, _ = await process.communicate()
+    assert process.returncode == 0, output.decode()[-3000:]
 
 
 GATEWAY_ENVIRONMENT = {

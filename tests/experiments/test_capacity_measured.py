@@ -1,19 +1,14 @@
 """experiment=capacity against a real server process of known capacity."""
 
-import asyncio
 import json
-import os
-import sys
-from pathlib import Path
 
 import pytest
 
 from bellman.engines.openai.child import child_server
 from bellman.engines.openai.session import open_pool
-from tests.servers import GATEWAY_ENVIRONMENT, MIDDLEWARE, MOCK, Mock
+from tests.servers import GATEWAY_ENVIRONMENT, MIDDLEWARE, MOCK, Mock, run_experiment
 
 pytestmark = pytest.mark.slow
-ROOT = Path(__file__).parents[2]
 
 
 async def test_a_server_of_four_places_and_half_a_second(tmp_path):
@@ -21,8 +16,8 @@ async def test_a_server_of_four_places_and_half_a_second(tmp_path):
     server = child_server([MOCK, "--middleware", MIDDLEWARE], GATEWAY_ENVIRONMENT)
     async with server as url, open_pool(None) as pool:
         await Mock(pool, url).behave(places=4, ttft_s=0.2, gap_s=0.1)
-        process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "run.py", "experiment=capacity", "engine=openai", "energy=none"),
+        await run_experiment(
+            *("experiment=capacity", "engine=openai", "energy=none"),
             *(f"engine.base_url={url}", f"folder={tmp_path / 'run'}", "drain_s=10"),
             *("study.clients_limit=16", "study.closed_warmup_s=2", "study.closed_test_s=8"),
             *("study.closed_lifetimes=8", "study.growth=0.1", "timeline_period_s=0.1"),
@@ -34,13 +29,7 @@ async def test_a_server_of_four_places_and_half_a_second(tmp_path):
                 "slo.e2e_s=1.0",
                 "slo.tpot_s=null",
             ),
-            cwd=ROOT,
-            env={**os.environ, "PYTHONPATH": str(ROOT)},
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.STDOUT,
         )
-        output, _ = await process.communicate()
-    assert process.returncode == 0, output.decode()[-3000:]
     study = json.loads((tmp_path / "run" / "study.json").read_text())
     assert study["source"] == "measured"
     assert study["capacity_rps"] == pytest.approx(8.0, rel=0.05)

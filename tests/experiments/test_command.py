@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 import pandas as pd
+import pytest
 
 from bellman.records import REQUESTS, read_json_lines
 from tests.experiments.conftest import SMALL
@@ -24,6 +25,15 @@ def run(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         command(*arguments), cwd=folder, capture_output=True, text=True, timeout=100, check=False
     )
+
+
+def wait_for_records(process: subprocess.Popen, lines: Path) -> None:
+    """Wait until a run has recorded more than a hundred requests."""
+    deadline = time.monotonic() + 60
+    while not (lines.exists() and lines.stat().st_size > 100_000):
+        assert process.poll() is None
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
 
 
 def test_help_explains_the_groups(tmp_path):
@@ -72,15 +82,11 @@ def test_a_killed_run_keeps_what_finished_and_runs_again_to_its_end(tmp_path):
         command(*arguments), cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
     lines = tmp_path / "run" / "requests.jsonl"
-    deadline = time.monotonic() + 60
-    while not (lines.exists() and lines.stat().st_size > 50_000):
-        assert process.poll() is None
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+    wait_for_records(process, lines)
     os.kill(process.pid, signal.SIGKILL)
     process.wait()
     table = read_json_lines(lines, REQUESTS)
-    assert table.num_rows > 50
+    assert table.num_rows > 100
     assert set(table["status"].to_pylist()) == {"ok"}
     assert json.loads((tmp_path / "run" / "status.json").read_text())["status"] == "running"
 
@@ -95,7 +101,8 @@ def test_a_killed_run_keeps_what_finished_and_runs_again_to_its_end(tmp_path):
     assert "finished; shown again" in shown.stdout
 
 
-def test_an_interrupted_run_ends_at_once_and_says_so(tmp_path):
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_an_interrupted_run_ends_at_once_and_says_so(tmp_path, number):
     process = subprocess.Popen(
         command(*SMALL[1:], "repeats=4", "folder=run"),
         cwd=tmp_path,
@@ -103,16 +110,11 @@ def test_an_interrupted_run_ends_at_once_and_says_so(tmp_path):
         stderr=subprocess.PIPE,
         text=True,
     )
-    lines = tmp_path / "run" / "requests.jsonl"
-    deadline = time.monotonic() + 60
-    while not (lines.exists() and lines.stat().st_size > 50_000):
-        assert process.poll() is None
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-    process.send_signal(signal.SIGTERM)
+    wait_for_records(process, tmp_path / "run" / "requests.jsonl")
+    process.send_signal(number)
     _, errors = process.communicate(timeout=30)
     assert process.returncode == 130
     assert errors.endswith("interrupted: what was finished is recorded\n")
     assert json.loads((tmp_path / "run" / "status.json").read_text())["status"] == "interrupted"
-    assert pd.read_parquet(tmp_path / "run" / "requests.parquet").shape[0] > 50
+    assert pd.read_parquet(tmp_path / "run" / "requests.parquet").shape[0] > 100
     assert (tmp_path / "run" / "summary.json").exists()

@@ -1,33 +1,23 @@
 """Whole measured runs of `run.py` against the mock server process."""
 
-import asyncio
 import json
-import os
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.servers import Mock
+from tests.servers import Mock, run_experiment
 
 pytestmark = pytest.mark.slow
-ROOT = Path(__file__).parents[3]
 
 
 async def run(mock: Mock, outputs: Path, *overrides: str) -> Path:
     """Run the experiment and return its folder."""
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "run.py", "experiment=summarize_congested", "engine=openai"),
-        *(f"engine.base_url={mock.url}/v1", f"folder={outputs}", "repeats=1", "energy=none"),
+    await run_experiment(
+        *("experiment=summarize_congested", "engine=openai", "repeats=1", "energy=none"),
+        *(f"engine.base_url={mock.url}/v1", f"folder={outputs}"),
         *overrides,
-        cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.STDOUT,
     )
-    output, _ = await process.communicate()
-    assert process.returncode == 0, output.decode()[-3000:]
     return outputs
 
 
