@@ -124,7 +124,7 @@ def median_times(rounds: list[BatchTimes]) -> BatchTimes:
 def drift(before: list[list[BatchTimes]], after: list[list[BatchTimes]]) -> list[float]:
     """Return by how much each batch took longer after the episodes than before them, as a share.
 
-    No simulation of the episodes can be expected to be nearer than the machine was to itself.
+    The prompts differ, so it is the machine's drift and the noise of the rounds together.
     """
     return [
         median_times(late).last_s / median_times(early).last_s - 1

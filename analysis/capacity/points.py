@@ -110,7 +110,6 @@ def edges(requests: pd.DataFrame, start_s: float, end_s: float) -> float:
     inside, less the ages of those out at a, plus the ages of those out at b (Kim and Whitt 2013):
     L = lambda W + (ages at b - ages at a) / (b - a). It vanishes with a longer test.
     """
-
     ends_s = requests["last_token_s"].fillna(requests["ended_s"])
 
     def ages_s(now_s: float) -> float:

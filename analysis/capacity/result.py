@@ -82,7 +82,7 @@ def by_scale(study: Study, scale: float) -> dict[str, Any]:
 
 
 def littles_verdict(study: Study) -> dict[str, Any]:
-    """Return the largest |L / (lambda W) - 1| and whether it is inside the limit."""
+    """Return the largest |L / (lambda W + edges) - 1| and whether it is inside the limit."""
     errors = [abs(p.littles_error) for p in study.closed if p.littles_error is not None]
     limit = LITTLE_LIMIT.get(study.run.source, max(LITTLE_LIMIT.values()))
     worst = max(errors, default=None)
