@@ -29,6 +29,14 @@ def text_id(document_id: str, text: str) -> str:
     return hashlib.sha256(f"{document_id}\0{text}".encode()).hexdigest()[:16]
 
 
+def whole_characters(text: str) -> str:
+    """Replace halves of surrogate pairs, which UTF-8 and so no file can hold, by U+FFFD.
+
+    JSON can: a server that cuts an emoji in two sends them.
+    """
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
 class TextStore:
     """Keeps distinct texts in memory and appends each to texts.jsonl as it first appears."""
 
@@ -38,6 +46,7 @@ class TextStore:
 
     def add(self, document_id: str, text: str) -> StoredText:
         """Return the stored pair, new or known."""
+        text = whole_characters(text)
         key = (document_id, text)
         stored = self._stored.get(key)
         if stored is None:

@@ -12,10 +12,10 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from bellman.app.texts import text_id
+from bellman.app.texts import text_id, whole_characters
 from bellman.app.words import count_words
 from bellman.corpus.base import Corpus, Document
-from bellman.corpus.sentences import split_paragraphs
+from bellman.corpus.sentences import split_sentences
 from bellman.errors import RunError, require
 from bellman.quality.random_sentences import random_sentences
 from bellman.quality.tokenizer import LITERAL_NEWLINE
@@ -81,7 +81,7 @@ def score_texts(
 
     Raises `RunError` for a document that the corpus has not.
     """
-    distinct = list(dict.fromkeys(pairs))
+    distinct = list(dict.fromkeys((name, whole_characters(text)) for name, text in pairs))
     documents = documents_of((document_id for document_id, _ in distinct), corpus)
     texts = [one_sentence_a_line(text) for _, text in distinct]
     words = [count_words(text) for text in texts]
@@ -90,7 +90,7 @@ def score_texts(
         for draw in range(config.random_draws)
         for document, length in zip(documents, words, strict=True)
     ]
-    references = [document.reference for document in documents]
+    references = [whole_characters(document.reference) for document in documents]
     scores = rouge(texts + random_texts, references * (1 + config.random_draws), config.use_stemmer)
     frame = pd.DataFrame(
         {
@@ -147,6 +147,10 @@ def documents_of(document_ids: Iterable[str], corpus: Corpus) -> list[Document]:
 
 
 def one_sentence_a_line(text: str) -> str:
-    """Put each sentence on a line of its own, as ROUGE-Lsum expects."""
-    paragraphs = split_paragraphs(text.replace(LITERAL_NEWLINE, "\n\n"))
-    return "\n".join(sentence for sentences in paragraphs for sentence in sentences)
+    """Put each sentence on a line of its own, as ROUGE-Lsum expects; a line ends a sentence, too.
+
+    `rouge_score` takes lines as sentences and leaves splitting to its caller, who mostly does it by
+    nltk; here by the rules that split the corpora, so that references and answers are cut alike.
+    """
+    lines = text.replace(LITERAL_NEWLINE, "\n").splitlines()
+    return "\n".join(sentence for line in lines for sentence in split_sentences(line))

@@ -1,8 +1,13 @@
-"""The tokenizer handed to ROUGE: the default one for Latin text, and words of every other script.
+"""The tokenizer handed to ROUGE: the default one for English, and words of every other language.
 
-The default tokenizer of `rouge-score` keeps a-z and 0-9 alone, so that two identical Chinese or
-Hindi texts score 0. Here letters of other scripts are tokens as well: runs of them with their
-marks, or single characters in scripts that put no spaces between words.
+The default tokenizer of `rouge-score` keeps a-z and 0-9 alone: "mögen" and "mägen" become the same
+two tokens "m" and "gen", and two identical Chinese texts score 0. Here every letter counts. Texts
+of ASCII letters, with any punctuation and symbols between them, are split exactly as by default;
+of other texts tokens are runs of Latin letters and ASCII digits, runs of letters of another script
+with their marks, or single characters in scripts that put no spaces between words. Equal letters
+are equal however they are encoded: composed or not (NFC, NFD), in full width, as a ligature (ﬁ),
+in any case (by Unicode's case folding: ß is ss; İ is i). Accents count, and symbols and emoji are
+no words, as punctuation is none.
 """
 
 import re
@@ -14,9 +19,24 @@ LITERAL_NEWLINE = "<n>"
 """Some models and data sets write line breaks so; it is no word."""
 SHORTEST_STEMMED = 4
 """As in the default tokenizer: words of up to three characters keep their endings."""
-UNSPACED = ("CJK", "HIRAGANA", "KATAKANA", "THAI", "LAO", "KHMER", "MYANMAR", "TIBETAN")
-LATIN = ("LATIN", "FULLWIDTH LATIN", "MATHEMATICAL", "MODIFIER LETTER", "FEMININE", "MASCULINE")
-"""Names of characters that the default tokenizer drops from Latin text, and so does this one."""
+UNSPACED = (
+    "CJK",
+    "IDEOGRAPHIC",
+    "HIRAGANA",
+    "KATAKANA",
+    "THAI",
+    "LAO",
+    "KHMER",
+    "MYANMAR",
+    "TIBETAN",
+)
+APOSTROPHES = "MODIFIER LETTER"
+"""Letters by name only: they stand for an apostrophe, and split a word as one does."""
+RAISED = ("<super>", "<sub>")
+"""Letters that mark an ending or a footnote (1º, wordᵃ): no part of a word, as a raised digit."""
+VARIATION_SELECTOR = "VARIATION SELECTOR"
+DOTTED_I = "i\N{COMBINING DOT ABOVE}"
+ZERO_WIDTH_SPACE = "\N{ZERO WIDTH SPACE}"
 
 
 class UnicodeTokenizer:
@@ -33,13 +53,15 @@ class UnicodeTokenizer:
         self._word_tokens = cache(self._split_word)
 
     def tokenize(self, text: str) -> list[str]:
-        """Split a text into tokens, in lower case and stemmed if so configured."""
-        words = text.replace(LITERAL_NEWLINE, " ").split()
+        """Split a text into tokens, case folded, and stemmed if so configured.
+
+        Only tokens of ASCII letters are stemmed: Porter's rules are for English.
+        """
+        words = unicodedata.normalize("NFC", text.replace(LITERAL_NEWLINE, " ")).split()
         return [token for word in words for token in self._word_tokens(word)]
 
     def _split_word(self, word: str) -> tuple[str, ...]:
-        word = word.lower()
-        tokens = ASCII_TOKEN.findall(word) if word.isascii() else list(split_unicode(word))
+        tokens = ASCII_TOKEN.findall(word.lower()) if word.isascii() else split_unicode(fold(word))
         if self.use_stemmer:
             tokens = [
                 self._stem(token) if token.isascii() and len(token) >= SHORTEST_STEMMED else token
@@ -48,15 +70,27 @@ class UnicodeTokenizer:
         return tuple(tokens)
 
 
+def fold(word: str) -> str:
+    """Return a word with one form for each letter: plain width, no ligatures, case folded, NFC.
+
+    Symbols keep theirs: "x²" is not "x2", and "word™" not "wordtm".
+    """
+    plain = "".join(unicodedata.normalize("NFKC", c) if _is_letter(c) else c for c in word)
+    decomposed = unicodedata.normalize("NFD", plain.casefold())
+    return unicodedata.normalize("NFC", decomposed.replace(DOTTED_I, "i"))
+
+
 def split_unicode(word: str) -> list[str]:
-    """Split a lower-case word with characters beyond ASCII."""
+    """Split a folded word with characters beyond ASCII."""
     tokens: list[str] = []
     previous = ""  # kind of the character before
     for character in word:
         kind = character_kind(character)
+        if kind == "ignored":
+            continue
         if kind == "mark":
             # Vowel signs and accents belong to the letter before, where that is kept.
-            kind = previous if previous in {"letter", "unspaced"} else ""
+            kind = previous
             if kind:
                 tokens[-1] += character
         elif kind == "unspaced" or (kind and kind != previous):
@@ -69,15 +103,28 @@ def split_unicode(word: str) -> list[str]:
 
 @cache
 def character_kind(character: str) -> str:
-    """Return `ascii` or `letter` (part of a run), `unspaced` (a token), `mark`, or "" (dropped)."""
+    """Return `latin` or `letter` (part of a run), `unspaced` (a token), `mark`, `ignored`, or "".
+
+    "" ends a run; `ignored` (joiners, soft hyphens, variation selectors) does not.
+    """
     if character.isascii():
-        return "ascii" if character.isalnum() else ""
+        return "latin" if character.isalnum() else ""
     category = unicodedata.category(character)
+    name = unicodedata.name(character, "")
+    if character != ZERO_WIDTH_SPACE and (category in {"Cf", "Me"} or VARIATION_SELECTOR in name):
+        return "ignored"
     if category.startswith("M"):
         return "mark"
-    if not category.startswith("L") and category != "Nd":
+    if not _is_letter(character) or name.startswith(APOSTROPHES):
         return ""
-    name = unicodedata.name(character, "")
-    if name.startswith(LATIN):
-        return ""
+    if name.startswith("LATIN"):
+        return "latin"
     return "unspaced" if name.startswith(UNSPACED) else "letter"
+
+
+def _is_letter(character: str) -> bool:
+    """Whether it is a letter, a digit or a number like Ⅳ and 〇, and not raised or lowered."""
+    category = unicodedata.category(character)
+    if not category.startswith("L") and category not in {"Nd", "Nl"}:
+        return False
+    return not unicodedata.decomposition(character).startswith(RAISED)

@@ -49,6 +49,7 @@ def test_equals_rouge_score_with_its_own_tokenizer_on_papers(stem: bool) -> None
         "今天下雨。\n明天晴天。",
         "आज बारिश है।\nकल धूप होगी।",
         "اليوم ممطر\nوغدا مشمس",
+        "Wir mögen Straßen.\nIl est là, à côté.",
     ],
 )
 def test_identical_texts_score_1_in_any_script(text: str) -> None:
@@ -56,7 +57,30 @@ def test_identical_texts_score_1_in_any_script(text: str) -> None:
         assert tuple(score) == (1, 1, 1)
 
 
-@pytest.mark.parametrize("candidate", [".", "", "...\n.", "<n>"])
+def test_accents_tell_words_apart() -> None:
+    scorer = RougeScorer(use_stemmer=True)
+    for score in scorer.score("mögen", "mägen").values():
+        assert tuple(score) == (0, 0, 0)
+    scores = scorer.score("là ça\nà ô", "ça là\no\u0302 a\u0300")  # the second line decomposed
+    assert scores["rouge1"] == (1, 1, 1)
+    assert scores["rougeLsum"] == (0.5, 0.5, 0.5)
+
+
+KNOWN = {
+    "rouge1": (4 / 7, 4 / 5, 2 / 3),
+    "rouge2": (2 / 6, 2 / 4, 2 / 5),
+    "rougeL": (2 / 7, 2 / 5, 1 / 3),
+    "rougeLsum": (4 / 7, 4 / 5, 2 / 3),
+}
+
+
+def test_lines_are_the_sentences_of_lsum_alone() -> None:
+    reference, candidate = "The cat sat.\nDogs ran.", "A dog ran far.\nThe cat slept."
+    for scorer in (RougeScorer(use_stemmer=True), Reference(ROUGE_TYPES, use_stemmer=True)):
+        assert_same(scorer.score(reference, candidate), {k: Score(*v) for k, v in KNOWN.items()})
+
+
+@pytest.mark.parametrize("candidate", [".", "", " \n", "...\n.", "<n>", "😀 —", "\udc00"])
 def test_a_text_without_words_scores_0(candidate: str) -> None:
     scorer = RougeScorer(use_stemmer=True)
     for score in (*scorer.score("A n word.", candidate).values(), *scorer.score(".", ".").values()):

@@ -7,14 +7,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from omegaconf import DictConfig, OmegaConf
+from rouge_score.rouge_scorer import RougeScorer as Reference
 
-from bellman.app.texts import text_id
+from bellman.app.texts import TextStore, text_id
 from bellman.build import build
 from bellman.corpus.base import Corpus, Document
 from bellman.errors import ConfigError, RunError
 from bellman.quality.rouge import RougeScorer
 from bellman.quality.score import QUALITY, RougeQuality, score_folder, score_texts
-from bellman.records import TEXTS, write_parquet
+from bellman.records import TEXTS, JsonLinesWriter, read_json_lines, write_parquet
 
 SENTENCES = tuple(f"Sentence {number} is about topic {number} alone." for number in range(30))
 DOCUMENT = Document("d", " ".join(SENTENCES), SENTENCES, "\n".join(SENTENCES[:3]))
@@ -60,6 +61,23 @@ def test_an_answer_without_words_scores_0_and_has_no_ratio() -> None:
     assert list(frame.rouge1_f1) == [0, 0]
     assert frame.words.tolist() == [1, 0]
     assert np.isnan(frame.rouge1_f1_ratio[1])
+
+
+AWKWARD = (" \n\t", "?! —", "😀👍🏽", "\ud83d", "Topic 1 \udc4d alone.", "7 3.5", "主题", "ıİßﬁ")
+
+
+def test_any_answer_is_scored() -> None:
+    frame = score(*AWKWARD)
+    assert len(frame) == len(AWKWARD) and frame.rouge1_f1.notna().all()
+    assert (frame.rouge1_f1[:4] == 0).all() and frame.rouge1_f1[4] > 0
+
+
+def test_lines_are_sentences_as_in_rouge_score() -> None:
+    """Of points without full stops each line is one, and a line may have several sentences."""
+    text = "- Topic 1 alone\n- Sentence 2 is here\nTopic 0. About topic 2."
+    lines = "- Topic 1 alone\n- Sentence 2 is here\nTopic 0.\nAbout topic 2."
+    expected = Reference(["rougeLsum"], use_stemmer=True).score(DOCUMENT.reference, lines)
+    assert score(text).rougeLsum_f1[0] == pytest.approx(expected["rougeLsum"].fmeasure)
 
 
 def test_a_literal_newline_mark_is_no_word() -> None:
@@ -120,3 +138,14 @@ def test_the_configuration_builds_and_is_checked() -> None:
     assert build(node, "quality") == RougeQuality(use_stemmer=True, random_draws=5, seed=0)
     with pytest.raises(ConfigError, match=r"quality\.random_draws=-1"):
         RougeQuality(True, -1, 0)
+
+
+def test_half_a_surrogate_pair_is_stored_and_scored(tmp_path: Path) -> None:
+    """A server that cuts an emoji in two sends one, which UTF-8 cannot hold."""
+    with JsonLinesWriter(tmp_path / "texts.jsonl") as writer:
+        stored = TextStore(writer).add("d", "Topic 1 \ud83d alone.")
+    write_parquet(read_json_lines(tmp_path / "texts.jsonl", TEXTS), tmp_path / "texts.parquet")
+    score_folder(tmp_path, CORPUS, CONFIG)
+    table = pq.read_table(tmp_path / "quality.parquet")
+    assert table["text_id"].to_pylist() == [stored.text_id]
+    assert table["rouge1_f1"][0].as_py() > 0
