@@ -16,7 +16,6 @@ ROOT = Path(__file__).parent.parent
 CODE_FOLDERS = ("bellman", "experiments", "analysis/capacity")
 """What determines the records; the rest of analysis is left out: figures can be drawn again."""
 PACKAGES = (
-    "async-solipsism",
     "aiohttp",
     "datasets",
     "evaluate",

@@ -2,11 +2,10 @@
 
 import asyncio
 
-import async_solipsism
-
 from bellman.controllers.bellman import QueueLaw
 from bellman.controllers.publisher import SignalPublisher
 from bellman.sensing.observation import Observation
+from bellman.virtual_time import VirtualTimeLoop
 
 
 def test_the_law_runs_at_once_and_then_every_period():
@@ -28,5 +27,5 @@ def test_the_law_runs_at_once_and_then_every_period():
         assert publisher.signal.time_s == 1.0
         task.cancel()
 
-    with asyncio.Runner(loop_factory=async_solipsism.EventLoop) as runner:
+    with asyncio.Runner(loop_factory=VirtualTimeLoop) as runner:
         runner.run(main())

@@ -37,7 +37,8 @@ def measure(library: Path | None, meter: str = "nvml", **environment: str) -> An
         inherited["LD_LIBRARY_PATH"] = str(library)
     stub = [] if library is None else ["stub"]
     run = subprocess.run(
-        [sys.executable, str(HERE / "read_stub.py"), meter, *stub],
+        [sys.executable, "-m", "tests.energy.read_stub", meter, *stub],
+        cwd=HERE.parents[1],
         env={**inherited, **environment},
         capture_output=True,
         text=True,

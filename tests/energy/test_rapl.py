@@ -3,13 +3,13 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
-import async_solipsism
 import pytest
 
 from bellman.energy.base import EnergyMeter
 from bellman.energy.none import UnmeasuredEnergy
 from bellman.energy.rapl import RaplEnergy
 from bellman.errors import ConfigError
+from bellman.virtual_time import VirtualTimeLoop
 
 RANGE_UJ = 1_000_000
 
@@ -29,7 +29,7 @@ def advance(counter: Path, microjoules: int) -> None:
 
 
 def run(episode: Callable[[], Awaitable[Any]]) -> Any:
-    with asyncio.Runner(loop_factory=async_solipsism.EventLoop) as runner:
+    with asyncio.Runner(loop_factory=VirtualTimeLoop) as runner:
         return runner.run(episode())  # type: ignore[arg-type]
 
 

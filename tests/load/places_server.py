@@ -5,13 +5,12 @@ from collections.abc import Coroutine
 from dataclasses import dataclass
 from typing import Any
 
-import async_solipsism
-
 from bellman.load.schedule import CONGESTED, Phase, Schedule, ScheduledRequest
+from bellman.virtual_time import VirtualTimeLoop
 
 
 def run_virtual(coroutine: Coroutine[Any, Any, Any]) -> Any:
-    with asyncio.Runner(loop_factory=async_solipsism.EventLoop) as runner:
+    with asyncio.Runner(loop_factory=VirtualTimeLoop) as runner:
         return runner.run(coroutine)
 
 

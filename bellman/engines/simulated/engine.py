@@ -8,8 +8,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Self
 
-import async_solipsism
-
 from bellman.app.obedience import Obedience
 from bellman.corpus.base import Corpus
 from bellman.engines.base import Control
@@ -21,6 +19,7 @@ from bellman.engines.simulated.sequence import Sequence
 from bellman.engines.simulated.session import SimulatedSession
 from bellman.engines.source import Source
 from bellman.errors import require
+from bellman.virtual_time import VirtualTimeLoop
 
 
 @dataclass(frozen=True)
@@ -123,8 +122,7 @@ class RunningSimulatedEngine:
     @property
     def loop_factory(self) -> Callable[[], asyncio.AbstractEventLoop]:
         """A loop in virtual time, which refuses real I/O."""
-        factory: Callable[[], asyncio.AbstractEventLoop] = async_solipsism.EventLoop
-        return factory
+        return VirtualTimeLoop
 
     def describe(self) -> dict[str, object]:
         """Return the configuration and what the answers are."""

@@ -1,0 +1,109 @@
+"""An asyncio loop in virtual time: its clock starts at 0 and jumps to the next timer.
+
+It is asyncio's own `BaseEventLoop`, which asks a selector to wait until its next timer is due: here
+the "selector" moves the clock instead. There is nothing to wait for outside the process, so real
+I/O, threads and processes are refused: a wall clock cannot leak into what is simulated.
+"""
+
+import asyncio
+import threading
+from collections.abc import Callable, Coroutine, Sequence
+from contextvars import Context
+from typing import Any, Never, TypeVarTuple
+
+Arguments = TypeVarTuple("Arguments")
+
+TICK_S = 1e-6
+"""Resolution of the clock: sums of times that differ by rounding alone fall on the same tick."""
+END_S = 1e9
+"""Where virtual time ends (30 years): only timers at infinity are left, and floats still keep
+ticks apart."""
+
+REFUSED = (
+    *("getaddrinfo", "getnameinfo", "create_connection", "create_server", "create_unix_connection"),
+    *("create_unix_server", "create_datagram_endpoint", "connect_accepted_socket", "start_tls"),
+    *("sendfile", "sock_recv", "sock_recv_into", "sock_recvfrom", "sock_recvfrom_into"),
+    *("sock_sendall", "sock_sendto", "sock_connect", "sock_accept", "sock_sendfile"),
+    *("add_reader", "remove_reader", "add_writer", "remove_writer", "add_signal_handler"),
+    *("connect_read_pipe", "connect_write_pipe", "subprocess_exec", "subprocess_shell"),
+    *("run_in_executor", "set_default_executor"),
+)
+"""The loop's methods that reach outside of it."""
+
+
+class NotInVirtualTime(RuntimeError):
+    """Something asked a virtual clock to wait for the real world."""
+
+
+class Deadlock(RuntimeError):
+    """Nothing is ready and no timer is set: what still waits would wait for ever."""
+
+
+class _Clock:
+    """What the loop asks to wait: it moves the time on."""
+
+    def __init__(self) -> None:
+        self.ticks = 0
+        self.now_s = 0.0
+
+    def select(self, timeout_s: float | None) -> Sequence[Never]:
+        """Advance by `timeout_s`; None when no timer is set, 0 when something is ready."""
+        if timeout_s == 0:
+            return ()
+        if timeout_s is None or self.now_s > END_S:
+            tasks = asyncio.all_tasks()
+            names = {getattr(task.get_coro(), "__qualname__", task.get_name()) for task in tasks}
+            raise Deadlock(
+                f"{self.now_s} s of virtual time: nothing is left that could wake the "
+                f"{len(tasks)} waiting tasks ({', '.join(sorted(names))})"
+            )
+        self.ticks += round(timeout_s / TICK_S)
+        self.now_s = self.ticks * TICK_S
+        return ()
+
+
+class VirtualTimeLoop(asyncio.BaseEventLoop):
+    """Runs tasks and timers in the order of virtual time, as fast as the processor can."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._selector = _Clock()
+        self._clock_resolution = TICK_S
+        self._thread = threading.get_ident()
+
+    def time(self) -> float:
+        """Seconds of virtual time since the loop was made."""
+        return self._selector.now_s
+
+    def call_soon_threadsafe(
+        self,
+        callback: Callable[[*Arguments], object],
+        *args: *Arguments,
+        context: Context | None = None,
+    ) -> asyncio.Handle:
+        """Schedule from the loop's own thread, as a signal's handler does."""
+        if threading.get_ident() != self._thread:
+            raise NotInVirtualTime("another thread cannot wake a loop in virtual time")
+        return self.call_soon(callback, *args, context=context)
+
+    def _process_events(self, events: Sequence[Never]) -> None:
+        """There are no events but timers."""
+
+
+def _refused(method: str) -> Callable[..., Never]:
+    def refuse(*_: object, **__: object) -> Never:
+        raise NotInVirtualTime(
+            f"no sockets, files, processes or threads in virtual time: {method} was called"
+        )
+
+    return refuse
+
+
+for _method in REFUSED:
+    setattr(VirtualTimeLoop, _method, _refused(_method))
+
+
+def run(coroutine: Coroutine[Any, Any, Any]) -> Any:
+    """Run a coroutine on a fresh clock at 0."""
+    with asyncio.Runner(loop_factory=VirtualTimeLoop) as runner:
+        return runner.run(coroutine)
