@@ -6,6 +6,8 @@ I/O, threads and processes are refused: a wall clock cannot leak into what is si
 """
 
 import asyncio
+import heapq
+import itertools
 import threading
 from collections.abc import Callable, Coroutine, Sequence
 from contextvars import Context
@@ -62,18 +64,54 @@ class _Clock:
         return ()
 
 
+class _Timer(asyncio.TimerHandle):
+    """Of two timers due at the same time, the one that was set first goes first.
+
+    asyncio leaves that order open. What is recorded must not depend on it.
+    """
+
+    __slots__ = ("number",)
+    number: int
+    _when: float
+    _scheduled: bool
+
+    def __lt__(self, other: "_Timer") -> bool:  # type: ignore[override]
+        return self._when < other._when or (
+            self._when == other._when and self.number < other.number
+        )
+
+
 class VirtualTimeLoop(asyncio.BaseEventLoop):
     """Runs tasks and timers in the order of virtual time, as fast as the processor can."""
+
+    _scheduled: list[_Timer]
 
     def __init__(self) -> None:
         super().__init__()
         self._selector = _Clock()
         self._clock_resolution = TICK_S
         self._thread = threading.get_ident()
+        self._numbers = itertools.count()
 
     def time(self) -> float:
         """Seconds of virtual time since the loop was made."""
         return self._selector.now_s
+
+    def call_at(
+        self,
+        when: float,
+        callback: Callable[[*Arguments], object],
+        *args: *Arguments,
+        context: Context | None = None,
+    ) -> asyncio.TimerHandle:
+        """Schedule at a time; as `BaseEventLoop` does, with timers in order."""
+        if self.is_closed():
+            raise RuntimeError("Event loop is closed")
+        timer = _Timer(when, callback, args, self, context)
+        timer.number = next(self._numbers)
+        timer._scheduled = True
+        heapq.heappush(self._scheduled, timer)
+        return timer
 
     def call_soon_threadsafe(
         self,

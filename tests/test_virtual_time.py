@@ -56,6 +56,18 @@ def test_every_timer_is_due_on_its_tick_in_the_order_of_time(delays_s):
     assert times_s == sorted(times_s)
 
 
+@given(st.lists(st.integers(0, 5), max_size=60))
+def test_timers_of_one_time_run_in_the_order_in_which_they_were_set(times_s):
+    async def main():
+        loop, run = asyncio.get_running_loop(), []
+        for number, time_s in enumerate(times_s):
+            loop.call_at(float(time_s), run.append, (time_s, number))
+        await asyncio.sleep(6.0)
+        return run
+
+    assert virtual_time.run(main()) == sorted((t, number) for number, t in enumerate(times_s))
+
+
 def test_a_cancelled_timer_moves_no_clock():
     async def main():
         with pytest.raises(TimeoutError):

@@ -7,6 +7,7 @@ from typing import Any
 
 from bellman.load.pacing import PacingStatistics, summarize_pacing
 from bellman.load.schedule import Schedule, ScheduledRequest
+from bellman.virtual_time import VirtualTimeLoop
 
 Send = Callable[[ScheduledRequest], Awaitable[None]]
 """Sends one request, waits for its answer and records it. Never raises for a failed request;
@@ -65,8 +66,8 @@ async def run_load(
     Requests whose `send` had not begun by then leave no trace here: the caller records them.
     """
     gc.freeze()  # what was loaded before is no garbage: searching it would stall the loop
-    stall = Heartbeat()
-    beating = asyncio.create_task(stall.beat())
+    stall = None if isinstance(asyncio.get_running_loop(), VirtualTimeLoop) else Heartbeat()
+    beating = None if stall is None else asyncio.create_task(stall.beat())
     try:
         async with asyncio.timeout_at(deadline_s), asyncio.TaskGroup() as tasks:
             load = Load(send, start_s, tasks)
@@ -76,12 +77,16 @@ async def run_load(
     except BaseExceptionGroup as group:
         raise group.exceptions[0] from None
     finally:
-        beating.cancel()
-        await asyncio.gather(beating, return_exceptions=True)
+        if beating is not None:
+            beating.cancel()
+            await asyncio.gather(beating, return_exceptions=True)
         gc.unfreeze()
     sent = len(load.sent_s)
     return summarize_pacing(
-        sent if intended is None else intended, load.intended_s, load.sent_s, stall.max_s
+        sent if intended is None else intended,
+        load.intended_s,
+        load.sent_s,
+        None if stall is None else stall.max_s,
     )
 
 
@@ -102,7 +107,10 @@ async def drive(
 
 
 class Heartbeat:
-    """Measures by how much the event loop is late: a stalled loop stamps every time too late."""
+    """Measures by how much the event loop is late: a stalled loop stamps every time too late.
+
+    Virtual time stands still while the loop works: there it could see nothing.
+    """
 
     def __init__(self) -> None:
         self.max_s = 0.0

@@ -25,8 +25,9 @@ class PacingStatistics:
     """(n - 1) / (last intended - first intended)."""
     achieved_rps: float | None
     """(n - 1) / (last sent - first sent)."""
-    stall_max_s: float
-    """Longest time by which the event loop was late for its heartbeat."""
+    stall_max_s: float | None
+    """Longest time by which the event loop was late for its heartbeat; null in virtual time, which
+    stands still while the loop works."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,7 @@ class PacingLimits:
                 f"send lag p99 {1e3 * pacing.lag_p99_s:.1f} ms "
                 f"(limit {1e3 * self.lag_p99_s:.1f} ms)"
             )
-        if pacing.stall_max_s > self.stall_s:
+        if pacing.stall_max_s is not None and pacing.stall_max_s > self.stall_s:
             reasons.append(
                 f"the event loop stalled for {1e3 * pacing.stall_max_s:.0f} ms "
                 f"(limit {1e3 * self.stall_s:.0f} ms)"
@@ -70,7 +71,7 @@ class PacingLimits:
 
 
 def summarize_pacing(
-    intended: int, intended_s: Sequence[float], sent_s: Sequence[float], stall_max_s: float
+    intended: int, intended_s: Sequence[float], sent_s: Sequence[float], stall_max_s: float | None
 ) -> PacingStatistics:
     """Compute the statistics from intended and actual send times, in the order of sending."""
     sent = len(sent_s)
