@@ -176,10 +176,13 @@ def served(run: Run, treatment: str, pairs: PairedArms | str) -> Claim:
     if estimate.value is None:
         return replace(claim, reason=f"{run.baseline} completed nothing in the congested window")
     tokens = ratio(pairs.treatment_tokens, pairs.baseline_tokens).plus(-1.0)
+    notes = list(pairs.notes)
+    if tokens.value is None:
+        notes.append("output tokens served: n/a, of some requests they are unknown")
     companion = Companion(
         "output tokens served", tokens, "more", "output tokens of those requests: served, shorter"
     )
-    claim = replace(claim, estimate=estimate, companions=(companion,), caveats=tuple(pairs.notes))
+    claim = replace(claim, estimate=estimate, companions=(companion,), caveats=tuple(notes))
     return judge(claim)
 
 

@@ -55,7 +55,7 @@ class PairedArms:
     """Requests whose last token came inside the phase, one number a repeat."""
     treatment_finished: Array
     baseline_tokens: Array
-    """Output tokens of those requests."""
+    """Output tokens of those requests; NaN for a repeat where any is unknown."""
     treatment_tokens: Array
 
 
@@ -74,8 +74,12 @@ def pair_arms(run: Run, treatment: str) -> PairedArms | str:
     base, treated = (_by_repeat(run, arm, repeats) for arm in (run.baseline, treatment))
     base_phase, treated_phase = _intended_in(base, phase), _intended_in(treated, phase)
     base_done, treated_done = _finished_in(base, phase), _finished_in(treated, phase)
-    if not any(len(rows) for rows in base_phase):
-        return "no request was intended in the congested phase"
+    for arm, of_arm in ((run.baseline, base), (treatment, treated)):
+        if not any(len(rows) for rows in _intended_in(of_arm, phase)):
+            return f"{arm}: no request was intended in the congested phase"
+        endless = sum(int(metrics.unknown(rows, "e2e_s").sum()) for rows in of_arm)
+        if endless:
+            return f"{arm}: of {endless} ok requests it is unknown when their last token came"
     return PairedArms(
         baseline=run.baseline,
         treatment=treatment,
@@ -84,12 +88,12 @@ def pair_arms(run: Run, treatment: str) -> PairedArms | str:
         windows=_windows(phase, base_phase, treated_phase),
         baseline_e2e_s=[metrics.failures_as_infinity(rows, "e2e_s") for rows in base_phase],
         treatment_e2e_s=[metrics.failures_as_infinity(rows, "e2e_s") for rows in treated_phase],
-        baseline_lost=metrics.lost_share(pd.concat(base_phase)) or 0.0,
-        treatment_lost=metrics.lost_share(pd.concat(treated_phase)) or 0.0,
+        baseline_lost=_lost_share(base_phase),
+        treatment_lost=_lost_share(treated_phase),
         baseline_finished=np.array([float(len(rows)) for rows in base_done]),
         treatment_finished=np.array([float(len(rows)) for rows in treated_done]),
-        baseline_tokens=np.array([float(rows["output_tokens"].sum()) for rows in base_done]),
-        treatment_tokens=np.array([float(rows["output_tokens"].sum()) for rows in treated_done]),
+        baseline_tokens=_tokens(base_done),
+        treatment_tokens=_tokens(treated_done),
     )
 
 
@@ -104,6 +108,14 @@ def _intended_in(repeats: list[pd.DataFrame], phase: Phase) -> list[pd.DataFrame
 
 def _finished_in(repeats: list[pd.DataFrame], phase: Phase) -> list[pd.DataFrame]:
     return [metrics.finished_inside(rows, phase.start_s, phase.end_s) for rows in repeats]
+
+
+def _lost_share(repeats: list[pd.DataFrame]) -> float:
+    return 1.0 - sum(map(metrics.completed, repeats)) / sum(map(len, repeats))
+
+
+def _tokens(repeats: list[pd.DataFrame]) -> Array:
+    return np.array([float(rows["output_tokens"].sum(skipna=False)) for rows in repeats])
 
 
 def _windows(phase: Phase, baseline: list[pd.DataFrame], treatment: list[pd.DataFrame]) -> Windows:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from analysis import read
+from analysis import metrics, read
 from bellman.errors import RunError
 from bellman.load.schedule import Phase, Schedule
 from bellman.records import REQUESTS, STATUSES, WARMUP
@@ -78,7 +78,7 @@ class Run:
                 said[text] = said.get(text, 0) + 1
         all_episodes = len(self.episodes)
         found = [f"{text} ({count} of {all_episodes} episodes)" for text, count in said.items()]
-        return found + energy_doubts(self.energy)
+        return found + unknown_quantities(self.requests) + energy_doubts(self.energy)
 
     @property
     def cut_short(self) -> str | None:
@@ -142,6 +142,17 @@ def few(reasons: Sequence[str]) -> str:
     """Return the first two reasons in one line, and how many more there are."""
     more = len(reasons) - 2
     return "; ".join(reasons[:2]) + (f"; and {more} more" if more > 0 else "")
+
+
+def unknown_quantities(requests: pd.DataFrame) -> list[str]:
+    """Return, in a line, what a server or another tool did not say of requests that ended ok."""
+    counts = {
+        column.removesuffix("_s"): int(metrics.unknown(requests, column).sum())
+        for column in ("ttft_s", "tpot_s", "e2e_s", "output_tokens")
+    }
+    unknown = ", ".join(f"{name} of {count}" for name, count in counts.items() if count)
+    ok = metrics.completed(requests)
+    return [f"of {ok} ok requests unknown: {unknown}; what needs it is n/a"] if unknown else []
 
 
 def energy_doubts(windows: pd.DataFrame) -> list[str]:

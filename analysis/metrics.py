@@ -1,7 +1,9 @@
 """The metrics, one function each: unit and formula in its docstring.
 
 `requests` is a frame of `analysis.frames.derive`: the intended requests of one arm in one part of
-the schedule, whatever became of them. None means that nothing was there to measure.
+the schedule, whatever became of them. None means that nothing was there to measure, or that the
+value would depend on requests of which it is unknown: a mean or a sum over the others would be of
+something else.
 """
 
 import math
@@ -12,7 +14,6 @@ import numpy.typing as npt
 import pandas as pd
 
 from bellman.load.schedule import Phase
-from bellman.slo import Slo
 
 Array = npt.NDArray[np.float64]
 
@@ -29,16 +30,40 @@ def percentile(values: Array, percent: float) -> float | None:
     return float(np.partition(values, rank - 1)[rank - 1])
 
 
+def applies(requests: pd.DataFrame, column: str) -> pd.Series:
+    """Return for each request whether the quantity has a meaning: tpot has none for one token."""
+    if column == "tpot_s":
+        return ~(requests["output_tokens"] <= 1)
+    return pd.Series(data=True, index=requests.index)
+
+
+def unknown(requests: pd.DataFrame, column: str) -> pd.Series:
+    """Return for each request whether it ended ok and has the quantity, which nobody recorded."""
+    return requests["ok"] & applies(requests, column) & requests[column].isna()
+
+
+def of_ok(requests: pd.DataFrame, column: str) -> pd.Series:
+    """Return a column of the ok requests that it applies to; none where it is unknown of any."""
+    if unknown(requests, column).any():
+        return requests.loc[[], column]
+    return requests.loc[requests["ok"] & applies(requests, column), column]
+
+
 def failures_as_infinity(requests: pd.DataFrame, column: str) -> Array:
-    """Return a latency column in s over all intended requests, +inf for every one not ok."""
-    values = requests[column].to_numpy(dtype=np.float64)
-    values = np.where(requests["ok"].to_numpy(dtype=bool), values, np.inf)
-    known: Array = values[~np.isnan(values)]
-    return known
+    """Return a latency column in s over all intended requests, +inf for every one not ok.
+
+    Requests that the quantity does not apply to are left out; NaN is unknown.
+    """
+    ok = requests["ok"].to_numpy(dtype=bool)
+    values = np.where(ok, requests[column].to_numpy(dtype=np.float64), np.inf)
+    counted: Array = values[~ok | applies(requests, column).to_numpy(dtype=bool)]
+    return counted
 
 
 def latency_percentile(requests: pd.DataFrame, column: str, percent: float) -> float | None:
     """Return a percentile of a latency, in s, over all intended requests; failures are +inf."""
+    if unknown(requests, column).any():
+        return None
     return percentile(failures_as_infinity(requests, column), percent)
 
 
@@ -47,7 +72,7 @@ def chunk_gap_percentile(requests: pd.DataFrame, percent: float) -> float | None
 
     The gaps of all streams together, so a long answer counts more; a stream that failed has none.
     A chunk may carry several tokens: this is what a reader waits, where tpot is what the engine
-    needs for a token.
+    needs for a token. A request without a stream has no gaps.
     """
     streams = requests.loc[requests["ok"], "chunk_gaps_s"].dropna()
     return percentile(np.concatenate([np.zeros(0), *streams]), percent)
@@ -58,8 +83,7 @@ def latency_mean(requests: pd.DataFrame, column: str) -> float | None:
 
     Read it beside `lost_share`, which says how many it leaves out.
     """
-    values = requests.loc[requests["ok"], column].dropna()
-    return float(values.mean()) if len(values) else None
+    return mean(requests, column)
 
 
 def offered(requests: pd.DataFrame) -> int:
@@ -97,28 +121,6 @@ def throughput(requests: pd.DataFrame, start_s: float, end_s: float) -> float | 
     return len(finished_inside(requests, start_s, end_s)) / length_s if length_s > 0 else None
 
 
-def good(requests: pd.DataFrame, slo: Slo) -> pd.Series:
-    """Return for each request whether it is ok and met every limit of the SLO."""
-    met = requests["ok"].copy()
-    for column in ("ttft_s", "tpot_s", "e2e_s"):
-        limit_s = getattr(slo, column)
-        if limit_s is not None:
-            values = requests[column]
-            within = values <= limit_s
-            met &= within | values.isna() if column == "tpot_s" else within
-    return met
-
-
-def good_fraction(requests: pd.DataFrame, slo: Slo) -> float | None:
-    """Return good / all intended requests; errors, rejections and unfinished ones count as bad."""
-    return float(good(requests, slo).mean()) if len(requests) else None
-
-
-def goodput(requests: pd.DataFrame, slo: Slo, length_s: float) -> float | None:
-    """Return good requests / length, in requests per second."""
-    return int(good(requests, slo).sum()) / length_s if length_s > 0 else None
-
-
 def status_share(requests: pd.DataFrame, status: str) -> float | None:
     """Return requests that ended as `status` / all intended requests."""
     return float((requests["status"] == status).mean()) if len(requests) else None
@@ -141,14 +143,14 @@ def lag_max(requests: pd.DataFrame) -> float | None:
 
 
 def total(requests: pd.DataFrame, column: str) -> int | None:
-    """Return the sum of a count (tokens, words) over the ok requests; None when never recorded."""
-    values = requests.loc[requests["ok"], column].dropna()
+    """Return the sum of a count (tokens, words) over the ok requests."""
+    values = of_ok(requests, column)
     return int(values.sum()) if len(values) else None
 
 
 def mean(requests: pd.DataFrame, column: str) -> float | None:
     """Return the mean of a column over the ok requests, in the column's unit."""
-    values = requests.loc[requests["ok"], column].dropna()
+    values = of_ok(requests, column)
     return float(values.mean()) if len(values) else None
 
 
@@ -156,15 +158,15 @@ def generated_tokens(ticks: pd.DataFrame, start_s: float, end_s: float) -> float
     """Return the tokens an engine generated in [start_s, end_s] of one episode.
 
     The engine's counter on the timeline, interpolated between two ticks at the window's ends; the
-    first tick is at the episode's start.
+    first tick is at the episode's start. None where the counter is unknown at one of them.
     """
     if ticks.empty:
         return None
-    known = ticks[["time_s", "generated_tokens_total"]].dropna().to_numpy(dtype=np.float64)
-    if len(known) == 0:
-        return None
-    at = np.interp([start_s, end_s], known[:, 0], known[:, 1])
-    return float(at[1] - at[0])
+    times_s = ticks["time_s"].to_numpy(dtype=np.float64)
+    totals = ticks["generated_tokens_total"].to_numpy(dtype=np.float64)
+    at = np.interp([start_s, end_s], times_s, totals)
+    tokens = float(at[1] - at[0])
+    return None if math.isnan(tokens) else tokens
 
 
 def per(quantity: float | None, count: float | None) -> float | None:

@@ -30,6 +30,7 @@ def quality(run: Run, arm: str) -> dict[str, Any] | None:
         return None
     documents = sorted(set(own["document_id"]) | set(base["document_id"]))
     scores: dict[str, Any] = {"response_source": run.response_source, "definition": DEFINITION}
+    scores |= {"requests": len(_counted(run, arm)), "scored": len(own)}
     for name in names:
         sums, counts = _by_document(own, name, documents)
         scores[name] = asdict(pooled_mean(sums, counts))
@@ -55,13 +56,17 @@ def difference_over_documents(
 
 
 def _scored(run: Run, arm: str) -> pd.DataFrame:
-    """Return document and scores of every counted ok request of the complete repeats."""
+    """Return document and scores of every counted ok request that was scored."""
     if run.quality is None:
         return pd.DataFrame(columns=["document_id"])
+    return _counted(run, arm)[["text_id"]].merge(run.quality, on="text_id")
+
+
+def _counted(run: Run, arm: str) -> pd.DataFrame:
+    """Return the counted ok requests of the complete repeats."""
     counted = [phase.name for phase in run.counted_phases]
     rows = run.requests[(run.requests["arm"] == arm) & run.requests["ok"]]
-    rows = rows[rows["phase"].isin(counted) & rows["repeat"].isin(run.complete_repeats)]
-    return rows[["text_id"]].merge(run.quality, on="text_id")
+    return rows[rows["phase"].isin(counted) & rows["repeat"].isin(run.complete_repeats)]
 
 
 def _by_document(rows: pd.DataFrame, name: str, documents: list[str]) -> tuple[Array, Array]:

@@ -4,7 +4,7 @@ Everything comes from the contents of summary.json and claims.json.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from analysis.frames import few
@@ -80,8 +80,16 @@ def arm_rows(summary: Values) -> list[list[str]]:
 
 def quality_note(summary: Values) -> str | None:
     """Return what the scores and their intervals are; None where nothing was scored."""
-    scored = [arm["quality"] for arm in summary["arms"].values() if arm["quality"]]
-    return f"ROUGE: {scored[0].get('definition', '')}" if scored else None
+    scored = {name: arm["quality"] for name, arm in summary["arms"].items() if arm["quality"]}
+    if not scored:
+        return None
+    notes = [f"ROUGE: {next(iter(scored.values())).get('definition', '')}"]
+    notes += [
+        f"{name}: {found['scored']:,} of {found['requests']:,} have a scored text"
+        for name, found in scored.items()
+        if found.get("scored") != found.get("requests")
+    ]
+    return "; ".join(notes)
 
 
 def phase_rows(summary: Values) -> list[list[str]]:
@@ -97,7 +105,7 @@ def phase_rows(summary: Values) -> list[list[str]]:
             row += [_count(part["completed_inside"]), _percent(part["lost_share"])]
             row += [_seconds(part[key]) for key in ("e2e_mean_s", "e2e_p50_s", "e2e_p99_s")]
             row += [_seconds(part["ttft_p50_s"]), _milliseconds(part["tpot_p50_s"])]
-            row += [_percent(part["good_fraction"]), _kilojoules(part["energy_j"])]
+            row += [_good(part), _kilojoules(part["energy_j"])]
             rows.append(row)
     return rows
 
@@ -146,7 +154,7 @@ def _quantities(summary: Values) -> list[tuple[str, Callable[[Values], str]]]:
         (f"congested{length}: e2e mean of ok", in_congestion("e2e_mean_s")),
         (f"congested{length}: e2e p99", in_congestion("e2e_p99_s")),
         *(gaps if streamed else []),
-        (f"good fraction ({slo})", lambda arm: _percent(arm["good_fraction"])),
+        (f"good fraction ({slo})", _good),
         ("GPU energy", lambda arm: _kilojoules(arm["energy_j"])),
         ("J per completed request", lambda arm: _number(arm["energy_j_per_completed_request"])),
         ("J per output token", lambda arm: _number(arm["energy_j_per_output_token"])),
@@ -170,6 +178,20 @@ def _lost(arm: Values) -> str:
     statuses = arm["statuses"] or {}
     kinds = [f"{n} {status}" for status, n in statuses.items() if n and status != "ok"]
     return _percent(arm["lost_share"]) + (f" ({', '.join(kinds)})" if kinds else "")
+
+
+def good_share(fraction: float | None, bounds: Sequence[float] | None) -> str:
+    """Return a good fraction; where requests could not be judged, n/a and what it lies between.
+
+    What is unknown of them stands among the warnings.
+    """
+    if fraction is not None or bounds is None:
+        return _percent(fraction)
+    return f"{NOT_MEASURED} ({100 * bounds[0]:.1f} to {100 * bounds[1]:.1f} %)"
+
+
+def _good(part: Values) -> str:
+    return good_share(part["good_fraction"], part.get("good_fraction_bounds"))
 
 
 def _rouge(arm: Values, name: str) -> str:

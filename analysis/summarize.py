@@ -14,6 +14,7 @@ import pandas as pd
 from analysis import metrics
 from analysis.claims import assess
 from analysis.frames import Run, load_run
+from analysis.goodput import judge
 from analysis.quality import quality
 from analysis.verdict import Claim
 from bellman.build import build_class
@@ -23,6 +24,8 @@ from bellman.slo import Slo
 
 Values = dict[str, Any]
 PERCENTILES = (50, 90, 95, 99)
+LATENCIES = ("e2e", "service_latency", "ttft", "tpot")
+COUNTS = ("prompt_tokens", "output_tokens", "output_words", "word_budget")
 TOTAL = "total"
 """The energy window of everything that is counted."""
 
@@ -74,10 +77,9 @@ def _arm(run: Run, arm: str, slo: Slo) -> Values:
     """Measure an arm over the complete repeats, the only ones that can be compared, and in each."""
     begun = sorted(set(run.requests.loc[run.requests["arm"] == arm, "repeat"]))
     ends_s = [
-        float(episode["end_s"])
+        float(episode.get("end_s", math.nan))
         for episode in run.episodes
-        if episode["arm"] == arm and "end_s" in episode
-        if episode["repeat"] in run.complete_repeats
+        if episode["arm"] == arm and episode["repeat"] in run.complete_repeats
     ]
     return (
         _with_phases(run, _Part(run, arm, run.complete_repeats), slo)
@@ -130,7 +132,10 @@ def _with_phases(run: Run, part: _Part, slo: Slo) -> Values:
 
 
 def _measure(part: _Part, slo: Slo, phases: tuple[Phase, ...], window: str) -> Values:
-    """Measure one arm in consecutive phases: requests intended there, and what happened there."""
+    """Measure one arm in consecutive phases: requests intended there, and what happened there.
+
+    `unknown` is the number of ok requests by the quantity that is not known of them.
+    """
     group = part.requests[part.requests["phase"].isin([phase.name for phase in phases])]
     start_s, end_s = metrics.span(phases)
     length_s = (end_s - start_s) * part.repeats
@@ -139,6 +144,7 @@ def _measure(part: _Part, slo: Slo, phases: tuple[Phase, ...], window: str) -> V
     # The window of the whole episode also holds the answers of the drain.
     answered = metrics.completed(group) if window == TOTAL else len(inside)
     generated = part.generated_tokens(start_s, math.inf if window == TOTAL else end_s)
+    judged = judge(group, slo)
     values: Values = {
         "length_s": end_s - start_s,
         "offered": metrics.offered(group),
@@ -150,8 +156,11 @@ def _measure(part: _Part, slo: Slo, phases: tuple[Phase, ...], window: str) -> V
         "offered_rps": metrics.offered_rate(group, length_s),
         "achieved_rps": metrics.achieved_rate(group, length_s),
         "throughput_rps": metrics.per(len(inside), length_s),
-        "goodput_rps": metrics.goodput(group, slo, length_s),
-        "good_fraction": metrics.good_fraction(group, slo),
+        "goodput_rps": judged.goodput_rps(length_s),
+        "good_fraction": judged.fraction,
+        "good_fraction_bounds": judged.bounds,
+        "unjudged": judged.unjudged,
+        "unjudged_reason": judged.reason,
         "lag_p50_s": metrics.lag_percentile(group, 50),
         "lag_p99_s": metrics.lag_percentile(group, 99),
         "lag_max_s": metrics.lag_max(group),
@@ -164,12 +173,15 @@ def _measure(part: _Part, slo: Slo, phases: tuple[Phase, ...], window: str) -> V
         "energy_j_per_completed_request": metrics.per(energy_j, answered),
         "energy_j_per_output_token": metrics.per(energy_j, generated),
     }
-    for name in ("e2e", "service_latency", "ttft", "tpot"):
+    for name in LATENCIES:
         column = f"{name}_s"
         values[f"{name}_mean_s"] = metrics.latency_mean(group, column)
         for percent in PERCENTILES:
             key = f"{name}_p{percent}_s"
             values[key] = metrics.latency_percentile(group, column, percent)
+    columns = [*(f"{name}_s" for name in LATENCIES), *COUNTS]
+    unknown = {column: int(metrics.unknown(group, column).sum()) for column in columns}
+    values["unknown"] = {column: count for column, count in unknown.items() if count}
     for percent in (*PERCENTILES, 100):
         values[f"chunk_gap_p{percent}_s"] = metrics.chunk_gap_percentile(group, percent)
     if not part.repeats:  # nothing ran: no number of requests, not even 0

@@ -13,7 +13,7 @@ class Slo:
     ttft_s: float | None = 2.0
     """Most seconds to the first token; None sets no limit."""
     tpot_s: float | None = 0.1
-    """Most seconds per further output token; an answer of one token meets it."""
+    """Most seconds per further output token; an answer of one token has none to meet."""
     e2e_s: float | None = 20.0
     """Most seconds to the last token."""
 

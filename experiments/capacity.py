@@ -195,8 +195,7 @@ def open_loop(
     def stays_good(slo: Slo, rate_rps: float) -> bool:
         if rate_rps not in points:
             points[rate_rps] = run_point(rate_rps)
-        fraction = points[rate_rps](slo).good_fraction
-        return fraction is not None and fraction >= study.good_fraction
+        return points[rate_rps](slo).judged.keeps(study.good_fraction) is True
 
     for scale in study.slo_scales:
         highest_passing(

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from analysis import metrics
+from analysis.goodput import Judged, judge
 from bellman.slo import Slo
 
 Window = tuple[float, float]
@@ -22,7 +23,8 @@ class ClosedPoint:
     throughput_rps: float
     """lambda: completed / test length."""
     outstanding: float | None
-    """L: mean of running + waiting requests as the server reports them."""
+    """L: mean of running + waiting requests as the server reports them; None where any report of
+    the test is missing: a server that is too busy to answer holds more than the mean."""
     latency_s: float | None
     """W: mean e2e latency of the requests finished inside the window; not what users wait."""
     edge_requests: float = 0.0
@@ -53,8 +55,8 @@ class OpenPoint:
     throughput_rps: float | None
     """Requests finished inside the test / its length."""
     goodput_rps: float | None
-    good_fraction: float | None
-    """Good / all intended requests."""
+    judged: Judged
+    """Good and unjudged ones among the intended requests."""
     lost_share: float | None
     e2e_mean_s: float | None
     e2e_p50_s: float | None
@@ -65,6 +67,11 @@ class OpenPoint:
     lag_p99_s: float | None
     output_tokens_mean: float | None
     invalid_reasons: tuple[str, ...] = ()
+
+    @property
+    def good_fraction(self) -> float | None:
+        """Good / all intended requests; None where any is unjudged."""
+        return self.judged.fraction
 
 
 def closed_point(
@@ -89,14 +96,15 @@ def closed_point(
         start_s, end_s = (float(finished["last_token_s"].iloc[at]) for at in (clients - 1, -1))
         finished = finished.iloc[clients:]
     inside = timeline[(timeline["time_s"] >= start_s) & (timeline["time_s"] < end_s)]
-    outstanding = (inside["running"] + inside["waiting"]).dropna()
+    outstanding = inside["running"] + inside["waiting"]
+    reported = len(outstanding) > 0 and bool(outstanding.notna().all())
     return ClosedPoint(
         arm=arm,
         clients=clients,
         test_length_s=end_s - start_s,
         completed=len(finished),
         throughput_rps=len(finished) / (end_s - start_s),
-        outstanding=float(outstanding.mean()) if len(outstanding) else None,
+        outstanding=float(outstanding.mean()) if reported else None,
         latency_s=metrics.latency_mean(finished, "e2e_s"),
         edge_requests=edges(requests, start_s, end_s),
         invalid_reasons=invalid_reasons,
@@ -132,6 +140,7 @@ def open_point(
     start_s, end_s = window
     length_s = end_s - start_s
     counted = requests[(requests["intended_s"] >= start_s) & (requests["intended_s"] < end_s)]
+    judged = judge(counted, slo)
     return OpenPoint(
         arm=arm,
         rate_rps=rate_rps,
@@ -139,8 +148,8 @@ def open_point(
         offered_rps=metrics.offered_rate(counted, length_s),
         achieved_rps=metrics.achieved_rate(counted, length_s),
         throughput_rps=metrics.throughput(requests, start_s, end_s),
-        goodput_rps=metrics.goodput(counted, slo, length_s),
-        good_fraction=metrics.good_fraction(counted, slo),
+        goodput_rps=judged.goodput_rps(length_s),
+        judged=judged,
         lost_share=metrics.lost_share(counted),
         e2e_mean_s=metrics.latency_mean(counted, "e2e_s"),
         e2e_p50_s=metrics.latency_percentile(counted, "e2e_s", 50),
@@ -164,7 +173,13 @@ def highest_good_rate(points: list[OpenPoint], good_fraction: float) -> float | 
     """Return the highest rate up to which every rate tried keeps the good fraction; None: none."""
     best = None
     for point in sorted(points, key=lambda point: point.rate_rps):
-        if point.good_fraction is None or point.good_fraction < good_fraction:
+        if not point.judged.keeps(good_fraction):
             break
         best = point.rate_rps
     return best
+
+
+def first_not_good(points: list[OpenPoint], good_fraction: float) -> OpenPoint | None:
+    """Return the lowest rate that does not, or of which it is unknown whether it does."""
+    in_order = sorted(points, key=lambda point: point.rate_rps)
+    return next((point for point in in_order if not point.judged.keeps(good_fraction)), None)

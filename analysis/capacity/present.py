@@ -14,8 +14,10 @@ from analysis.capacity.result import (
     invalid,
     littles_verdict,
     result,
+    unjudged_at,
 )
 from analysis.capacity.study import Study, load_study
+from analysis.rows import good_share
 from analysis.summarize import jsonable
 from bellman.records import write_json
 
@@ -98,9 +100,11 @@ def little_line(found: Study) -> str:
     if verdict["holds"] is None:
         return "Little's law: n/a (the server does not report its outstanding requests)"
     word = "holds" if verdict["holds"] else "DOES NOT HOLD: do not trust these points"
+    checked, points = verdict["points_checked"], verdict["points"]
+    where = "" if checked == points else f", at {checked} of {points} points: elsewhere L is n/a"
     return (
         f"Little's law {word}: L against lambda W + edges, each measured apart, within "
-        f"{verdict['largest_error']:.2%} (limit {verdict['limit']:.0%})"
+        f"{verdict['largest_error']:.2%} (limit {verdict['limit']:.0%}){where}"
     )
 
 
@@ -123,7 +127,7 @@ def open_table(found: Study) -> Table:
                 f"{point.rate_rps / found.capacity_rps:.2f}",
                 _number(point.throughput_rps, ".2f"),
                 _number(point.goodput_rps, ".2f"),
-                NOT_MEASURED if point.good_fraction is None else f"{point.good_fraction:.1%}",
+                good_share(point.good_fraction, point.judged.bounds),
                 _number(point.e2e_mean_s, ".1f"),
                 _number(point.e2e_p99_s, ".1f"),
                 end_section=point is points[-1],
@@ -184,8 +188,14 @@ def conclusion(found: Study) -> list[str]:
     ]
     for arm in found.run.arms:
         rate = found.highest_good_rate(arm)
-        what = NOT_MEASURED + ", no rate tried keeps it" if rate is None else f"{rate:.2f}/s"
-        if found.no_limit_found(arm):
+        unjudged = unjudged_at(found, arm)
+        what = NOT_MEASURED if rate is None else f"{rate:.2f}/s"
+        if unjudged is not None:
+            what = NOT_MEASURED if rate is None else f">= {what}"
+            what += f" ({unjudged})"
+        elif rate is None:
+            what += ", no rate tried keeps it"
+        elif found.no_limit_found(arm):
             what += " (every rate tried was good)"
         goodput = _number(highest_goodput(found, arm), ".2f")
         lines.append(
@@ -202,7 +212,7 @@ def conclusion(found: Study) -> list[str]:
 
 def at_least(text: str, is_bound: bool) -> str:
     """Mark a figure that is only a lower bound."""
-    return f">= {text}" if is_bound else text
+    return f">= {text}" if is_bound and text != NOT_MEASURED else text
 
 
 def _number(value: float | None, form: str) -> str:

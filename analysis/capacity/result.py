@@ -3,6 +3,7 @@
 from dataclasses import asdict
 from typing import Any
 
+from analysis.capacity.points import OpenPoint
 from analysis.capacity.study import Study
 
 LITTLE_LIMIT = {"simulated": 0.02, "measured": 0.05}
@@ -25,12 +26,13 @@ def result(study: Study) -> dict[str, Any]:
             ),
             "highest_good_rate_rps": study.highest_good_rate(arm),
             "no_limit_found": study.no_limit_found(arm),
+            "unjudged": unjudged_at(study, arm),
             "highest_goodput_rps": highest_goodput(study, arm),
             "closed": [
                 asdict(point) | {"littles_error": point.littles_error}
                 for point in study.closed_of(arm)
             ],
-            "open": [asdict(point) for point in study.open_of(arm)],
+            "open": [_open(point) for point in study.open_of(arm)],
         }
     return {
         "source": study.run.source,
@@ -46,17 +48,33 @@ def result(study: Study) -> dict[str, Any]:
     }
 
 
+def _open(point: OpenPoint) -> dict[str, Any]:
+    judged = point.judged
+    return asdict(point) | {
+        "judged": asdict(judged) | {"reason": judged.reason},
+        "good_fraction": judged.fraction,
+        "good_fraction_bounds": judged.bounds,
+    }
+
+
+def unjudged_at(study: Study, arm: str) -> str | None:
+    """Say at which rate, and why, it is unknown whether the SLO is kept; None where it is known."""
+    point = study.unjudged(arm)
+    return None if point is None else f"at {point.rate_rps:.2f}/s {point.judged.reason}"
+
+
 def highest_goodput(study: Study, arm: str) -> float | None:
-    """Return the most good requests per second at any rate tried."""
-    known = [p.goodput_rps for p in study.open_of(arm) if p.goodput_rps is not None]
-    return max(known, default=None)
+    """Return the most good requests per second at any rate tried; None where one is unknown."""
+    found = [point.goodput_rps for point in study.open_of(arm)]
+    known = [goodput_rps for goodput_rps in found if goodput_rps is not None]
+    return max(known) if known and len(known) == len(found) else None
 
 
 def gain(study: Study, scale: float = 1.0) -> dict[str, float | None]:
     """Return for each treatment how much more load the SLO carries than without control, - 1.
 
     At least that much, where no limit of the treatment was found; None where the baseline's was
-    not, for then it could carry any load.
+    not, for then it could carry more, or any load.
     """
     base = study.highest_good_rate(study.run.baseline, scale)
     if study.no_limit_found(study.run.baseline, scale):
@@ -90,6 +108,8 @@ def littles_verdict(study: Study) -> dict[str, Any]:
         "largest_error": worst,
         "limit": limit,
         "holds": None if worst is None else worst <= limit,
+        "points": len(study.closed),
+        "points_checked": len(errors),
     }
 
 

@@ -8,6 +8,7 @@ from analysis.capacity.points import (
     ClosedPoint,
     OpenPoint,
     closed_point,
+    first_not_good,
     highest_good_rate,
     knee,
     open_point,
@@ -57,9 +58,16 @@ class Study:
         return highest_good_rate(self.open_of(arm, scale), self.good_fraction)
 
     def no_limit_found(self, arm: str, scale: float = 1.0) -> bool:
-        """Whether every rate tried was good, so that the highest is only a lower bound."""
+        """Whether no rate is known to be too high, so that the highest is only a lower bound."""
         points = self.open_of(arm, scale)
-        return bool(points) and self.highest_good_rate(arm, scale) == points[-1].rate_rps
+        first = first_not_good(points, self.good_fraction)
+        return bool(points) and (first is None or first.judged.keeps(self.good_fraction) is None)
+
+    def unjudged(self, arm: str, scale: float = 1.0) -> OpenPoint | None:
+        """Return the rate at which it is unknown whether the good fraction is kept, if one is."""
+        first = first_not_good(self.open_of(arm, scale), self.good_fraction)
+        unknown = first is not None and first.judged.keeps(self.good_fraction) is None
+        return first if unknown else None
 
     def knee(self, arm: str) -> ClosedPoint | None:
         """Return where an arm's throughput stops growing."""

@@ -11,12 +11,16 @@ def draw(study: Study) -> Figure:
     """Draw the good fraction (above) and the goodput (below) of the open loop."""
     figure, (above, below) = plt.subplots(2, 1, sharex=True, figsize=(style.WIDTH_IN, 3.6))
     colours = style.palette(study.run)
+    unjudged = any(point.judged.unjudged for point in study.open)
     for arm in study.run.arms:
         points = study.open_of(arm)
         rates = [point.rate_rps for point in points]
         look = style.point_look(study.run, arm)
         above.plot(rates, [point.good_fraction for point in points], **look)
         below.plot(rates, [point.goodput_rps for point in points], **look)
+        for point in points:
+            if point.good_fraction is None and point.judged.bounds is not None:
+                above.vlines(point.rate_rps, *point.judged.bounds, color=colours[arm], alpha=0.5)
         best = study.highest_good_rate(arm)
         if best is not None:
             for axes in (above, below):
@@ -33,6 +37,7 @@ def draw(study: Study) -> Figure:
         figure,
         f"Poisson arrivals for {study.open_length_s:g} s a point. Good: {study.slo.in_words}. "
         f"Dotted: highest rate that keeps {study.good_fraction:.0%} good; grey: capacity without "
-        "control.",
+        "control."
+        + (" Vertical lines: between, for not all requests could be judged." if unjudged else ""),
     )
     return figure

@@ -61,13 +61,13 @@ def _metrics(request: Row, sent_s: float) -> dict[str, Any]:
     tokens = request["output_tokens"]
     values = [
         ("request_latency", 1e3 * (last_s - sent_s), "ms"),
-        ("time_to_first_token", 1e3 * (first_s - sent_s), "ms"),
+        ("time_to_first_token", None if first_s is None else 1e3 * (first_s - sent_s), "ms"),
         ("output_sequence_length", tokens, "tokens"),
         ("output_token_count", tokens, "tokens"),
         ("input_sequence_length", request["prompt_tokens"], "tokens"),
         ("inter_chunk_latency", gaps_ms or None, "ms"),
     ]
-    if tokens is not None and tokens > 1:
+    if tokens is not None and tokens > 1 and first_s is not None:
         gap_ms = 1e3 * (last_s - first_s) / (tokens - 1)
         values.append(("inter_token_latency", gap_ms, "ms"))
     return {

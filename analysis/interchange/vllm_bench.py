@@ -5,6 +5,7 @@ in `queue_times`. The warm-up is not part of the file.
 """
 
 import json
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from bellman.errors import RunError
 from bellman.records import WARMUP, Status
 
 DETAILED = ("start_times", "ttfts", "input_lens", "output_lens", "errors")
+"""Besides `itls` or `latencies`: without either nobody knows when an answer ended."""
 
 
 def to_result(requests: list[Row], answers: dict[str, str], label: str) -> dict[str, Any]:
@@ -29,8 +31,9 @@ def to_result(requests: list[Row], answers: dict[str, str], label: str) -> dict[
     ended_s = [r["ended_s"] for r in counted if r["ended_s"] is not None]
     starts_s = [_sent_s(request) for request in counted]
     duration_s = max(ended_s, default=0.0) - min(starts_s, default=0.0)
-    prompt_tokens = sum(request["prompt_tokens"] or 0 for request in done)
-    output_tokens = sum(request["output_tokens"] or 0 for request in done)
+    prompt_tokens = _total(request["prompt_tokens"] for request in done)
+    output_tokens = _total(request["output_tokens"] for request in done)
+    all_tokens = _total([prompt_tokens, output_tokens])
     result: dict[str, Any] = {
         "endpoint_type": "openai-chat",
         "backend": "openai-chat",
@@ -46,9 +49,9 @@ def to_result(requests: list[Row], answers: dict[str, str], label: str) -> dict[
         "total_output_tokens": output_tokens,
         "request_throughput": metrics.per(len(done), duration_s),
         "output_throughput": metrics.per(output_tokens, duration_s),
-        "total_token_throughput": metrics.per(prompt_tokens + output_tokens, duration_s),
-        "input_lens": [request["prompt_tokens"] or 0 for request in counted],
-        "output_lens": [request["output_tokens"] or 0 for request in counted],
+        "total_token_throughput": metrics.per(all_tokens, duration_s),
+        "input_lens": [_tokens(request, "prompt_tokens") for request in counted],
+        "output_lens": [_tokens(request, "output_tokens") for request in counted],
         "ttfts": [_since_sent(request, "first_token_s") for request in counted],
         "itls": [gaps_s(request) for request in counted],
         "latencies": [_since_sent(request, "last_token_s") for request in counted],
@@ -62,11 +65,7 @@ def to_result(requests: list[Row], answers: dict[str, str], label: str) -> dict[
     }
     for name, column in (("ttft", "first_token_s"), ("e2el", "last_token_s")):
         result |= _statistics(name, [_since_sent(request, column) for request in done])
-    tpots = [
-        (request["last_token_s"] - request["first_token_s"]) / (request["output_tokens"] - 1)
-        for request in done
-        if request["output_tokens"] is not None and request["output_tokens"] > 1
-    ]
+    tpots = [_tpot_s(request) for request in done if request["output_tokens"] != 1]
     gaps = [gap_s for request in done for gap_s in gaps_s(request)]
     return result | _statistics("tpot", tpots) | _statistics("itl", gaps)
 
@@ -76,15 +75,41 @@ def _sent_s(request: Row) -> float:
     return float(request["intended_s"] if sent_s is None else sent_s)
 
 
-def _since_sent(request: Row, column: str) -> float:
-    return float(request[column] - _sent_s(request)) if request["status"] == "ok" else 0.0
+def _since_sent(request: Row, column: str) -> float | None:
+    """Return what vLLM writes: 0 for a request that failed. None is unknown, which it never has."""
+    if request["status"] != "ok":
+        return 0.0
+    return None if request[column] is None else float(request[column] - _sent_s(request))
 
 
-def _statistics(name: str, seconds: list[float]) -> dict[str, float | None]:
-    """Return vLLM's four statistics of a time, in ms; None without a request."""
-    if not seconds:
+def _tokens(request: Row, column: str) -> int | None:
+    """Return a count, None where it is unknown; a request that failed has 0, as vLLM writes it."""
+    count: int | None = request[column]
+    return 0 if count is None and request["status"] != "ok" else count
+
+
+def _total(counts: Iterable[int | None]) -> int | None:
+    """Return a sum; None where one is unknown."""
+    total = 0
+    for count in counts:
+        if count is None:
+            return None
+        total += count
+    return total
+
+
+def _tpot_s(request: Row) -> float | None:
+    first_s, tokens = request["first_token_s"], request["output_tokens"]
+    if first_s is None or tokens is None:
+        return None
+    return float((request["last_token_s"] - first_s) / (tokens - 1))
+
+
+def _statistics(name: str, seconds: Sequence[float | None]) -> dict[str, float | None]:
+    """Return vLLM's four statistics of a time, in ms; None without a request, or one unknown."""
+    if not seconds or None in seconds:
         return dict.fromkeys([f"{kind}_{name}_ms" for kind in ("mean", "median", "std", "p99")])
-    values = 1e3 * np.array(seconds)
+    values = 1e3 * np.array(seconds, dtype=np.float64)
     return {
         f"mean_{name}_ms": float(values.mean()),
         f"median_{name}_ms": float(np.median(values)),
@@ -99,18 +124,20 @@ def read(path: Path, arm: str) -> list[Row]:
         result = json.loads(path.read_text())
     except ValueError:
         raise RunError(f"{path}: not a JSON file") from None
-    missing = [name for name in DETAILED if not isinstance(result, dict) or name not in result]
+    needed = DETAILED if isinstance(result, dict) and "latencies" in result else (*DETAILED, "itls")
+    missing = [name for name in needed if not isinstance(result, dict) or name not in result]
     if missing:
         raise RunError(
             f"{path}: no {', '.join(missing)}: run vllm bench serve with "
             "--save-result --save-detailed"
         )
     count = len(result["start_times"])
-    lengths = {name: len(result[name]) for name in DETAILED}
+    lengths = {name: len(result[name]) for name in needed}
     if count == 0 or len(set(lengths.values())) > 1:
         raise RunError(f"{path}: lists of different lengths: {lengths}")
     latencies = result.get("latencies") or [
-        ttft + sum(gaps) for ttft, gaps in zip(result["ttfts"], result["itls"], strict=True)
+        None if ttft is None else ttft + sum(gaps)
+        for ttft, gaps in zip(result["ttfts"], result["itls"], strict=True)
     ]
     queued = result.get("queue_times") or [0.0] * count
     streamed = "itls" in result and result.get("source") != "simulated"
@@ -118,10 +145,13 @@ def read(path: Path, arm: str) -> list[Row]:
     rows = []
     for index in range(count):
         error, sent_s = result["errors"][index], result["start_times"][index] - start_s
+        ttft_s, latency_s = result["ttfts"][index], latencies[index]
         status: Status = "ok"
         if error:
             status = "rejected" if _was_refused(error) else "error"
         done = status == "ok"
+        if done and latency_s is None:
+            raise RunError(f"{path}: request {index} ended well, but has no latency")
         rows.append(
             row(
                 arm,
@@ -131,11 +161,12 @@ def read(path: Path, arm: str) -> list[Row]:
                 source=result.get("source") or "measured",
                 intended_s=sent_s - queued[index],
                 sent_s=sent_s,
-                first_token_s=sent_s + result["ttfts"][index] if done else None,
-                last_token_s=sent_s + latencies[index] if done else None,
-                ended_s=sent_s + latencies[index] if done else None,
-                prompt_tokens=result["input_lens"][index],
-                output_tokens=result["output_lens"][index] if done else None,
+                first_token_s=sent_s + ttft_s if done and ttft_s is not None else None,
+                last_token_s=sent_s + latency_s if done else None,
+                ended_s=sent_s + latency_s if done else None,
+                prompt_tokens=result["input_lens"][index] or None,
+                # An answer has a token at least: 0 is what a server without usage leaves.
+                output_tokens=(result["output_lens"][index] or None) if done else None,
                 chunk_gaps_s=result["itls"][index] if done and streamed else None,
             )
         )

@@ -37,7 +37,7 @@ def completed(run: Run, requests: pd.DataFrame) -> float | None:
     if phase is None:
         return None
     inside = metrics.finished_inside(requests, phase.start_s, phase.end_s)
-    return len(inside) / requests["repeat"].nunique()
+    return metrics.per(len(inside), requests["repeat"].nunique())
 
 
 METRICS: dict[str, tuple[str, Metric]] = {

@@ -1,7 +1,6 @@
 """What a finished replay shows: errors by arm, and the distributions that they come from."""
 
 import json
-import math
 from dataclasses import asdict
 from pathlib import Path
 
@@ -46,12 +45,13 @@ NUMBERS = ("measured", "simulated", "error")
 def fit_line(folder: Path) -> str:
     """Return how well the step time fits its batches, and how the machine's speed changed."""
     fit = json.loads((folder / "fit.json").read_text())
-    batches, drift = fit["batches"], fit.get("drift") or [math.nan]
+    batches, drift = fit["batches"], fit.get("drift")
+    drifted = f"{min(drift):+.1%} to {max(drift):+.1%} (drift and noise)" if drift else "n/a"
     found = [abs(batch[name]) for batch in batches for name in ("first_error", "last_error")]
     return (
         f"step time fitted to {len(batches)} batches on the idle engine, none of these episodes: "
         f"error mean {sum(found) / len(found):.1%}, largest {max(found):.1%}; batches after the "
-        f"episodes against before them: {min(drift):+.1%} to {max(drift):+.1%} (drift and noise)"
+        f"episodes against before them: {drifted}"
     )
 
 

@@ -3,6 +3,7 @@
 import json
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 from rich.table import Table
@@ -25,6 +26,8 @@ class Range:
     low: float
     high: float
     factors: tuple[float, ...]
+    unknown: tuple[float, ...] = ()
+    """Factors with which the claim has no estimate: the range is over the others."""
 
     @property
     def width(self) -> float:
@@ -44,13 +47,26 @@ def tornado(folder: Path, console: Console, *, draw: bool) -> None:
 
 def estimates(study: dict[str, object], claim: str) -> list[tuple[str, float, float]]:
     """Return (coefficient, factor, estimate) of every run that has the claim."""
-    results = study["results"]
-    assert isinstance(results, list)
     return [
         (result["coefficient"], result["factor"], result["claims"][claim])
-        for result in results
+        for result in _results(study)
         if result["claims"].get(claim) is not None
     ]
+
+
+def unknown(study: dict[str, object], claim: str, coefficient: str) -> tuple[float, ...]:
+    """Return the factors of a coefficient with which the claim has no estimate."""
+    return tuple(
+        result["factor"]
+        for result in _results(study)
+        if result["coefficient"] == coefficient and result["claims"].get(claim) is None
+    )
+
+
+def _results(study: dict[str, object]) -> list[dict[str, Any]]:
+    results = study["results"]
+    assert isinstance(results, list)
+    return results
 
 
 def as_fitted(study: dict[str, object], claim: str) -> float | None:
@@ -73,6 +89,7 @@ def ranges(study: dict[str, object], claim: str) -> list[Range]:
             min(base, *(value for _, value in points)),
             max(base, *(value for _, value in points)),
             tuple(factor for factor, _ in points),
+            unknown(study, claim, name),
         )
         for name, points in found.items()
     ]
@@ -87,8 +104,14 @@ def claim_table(study: dict[str, object], claim: str) -> Table:
     for name in ("coefficient", "factors", "lowest", "highest"):
         table.add_column(name, justify="left" if name == "coefficient" else "right")
     for one in ranges(study, claim):
-        factors = ", ".join(f"{factor:g}" for factor in one.factors)
+        shown = [f"{factor:g}" for factor in one.factors]
+        factors = ", ".join(shown + [f"{factor:g} (n/a)" for factor in one.unknown])
         table.add_row(one.coefficient, factors, f"{one.low:.4g}", f"{one.high:.4g}")
+    shown_names = {AS_IT_IS, *(one.coefficient for one in ranges(study, claim))}
+    for name in dict.fromkeys(result["coefficient"] for result in _results(study)):
+        if base is not None and name not in shown_names:
+            factors = ", ".join(f"{factor:g}" for factor in unknown(study, claim, name))
+            table.add_row(name, factors, "n/a", "n/a")
     return table
 
 

@@ -1,5 +1,6 @@
 """Errors of the simulated engine against measured steady states, and the targets they have."""
 
+import math
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,7 +23,7 @@ TARGETS = {
 
 @dataclass(frozen=True)
 class ErrorSummary:
-    """The errors of one metric over some rows."""
+    """The errors of one metric over some rows; NaN where any of them is unknown."""
 
     median: float
     largest: float
@@ -44,8 +45,8 @@ def summarize(frame: pd.DataFrame, metric: str) -> ErrorSummary:
 
 
 def verdict(summary: ErrorSummary, metric: str) -> str:
-    """Say whether the targets are met; n/a where there are none."""
-    if metric not in TARGETS:
+    """Say whether the targets are met; n/a where there are none, or an error is unknown."""
+    if metric not in TARGETS or math.isnan(summary.largest):
         return "n/a"
     median, largest = TARGETS[metric]
     return "met" if summary.median <= median and summary.largest <= largest else "missed"

@@ -1,6 +1,7 @@
 """What a finished validation shows: errors by profile, row by row, and with other prompts."""
 
 import json
+import math
 from dataclasses import asdict
 from pathlib import Path
 
@@ -8,6 +9,8 @@ import pandas as pd
 from rich.console import Console
 from rich.table import Table
 
+from analysis.rows import NOT_MEASURED
+from analysis.summarize import jsonable
 from analysis.validation.errors import METRICS, load, summarize, verdict
 from bellman.records import write_json
 
@@ -17,7 +20,7 @@ def validation(folder: Path, console: Console, *, draw: bool) -> None:
     frame = load(folder)
     about = json.loads((folder / "validation_source.json").read_text())
     if draw:
-        write_json(results(frame), folder / "validation.json")
+        write_json(jsonable(results(frame)), folder / "validation.json")
         draw_figures(frame, folder / "figures")
     console.print(summary_table(frame))
     console.print(rows_table(frame))
@@ -61,8 +64,8 @@ def summary_table(frame: pd.DataFrame) -> Table:
             str(result["profile"]),
             f"{result['rows']} {result['role']}",
             METRICS[str(result["metric"])],
-            f"{result['median']:.1%}",
-            f"{result['largest']:.1%}",
+            percent(result["median"]),
+            percent(result["largest"]),
             str(result["targets"]),
         )
     return table
@@ -75,7 +78,8 @@ def rows_table(frame: pd.DataFrame) -> Table:
         table.add_column(name, justify="left" if name in {"profile", "task", "role"} else "right")
     for _, row in plain(frame).iterrows():
         cells = [
-            f"{row[f'{metric}_measured']:.4g} {row[f'{metric}_error']:+.1%}" for metric in METRICS
+            f"{measured(row, metric)} {percent(row[f'{metric}_error'], '+.1%')}"
+            for metric in METRICS
         ]
         table.add_row(row["profile"], row["task"], str(row["max_num_seqs"]), row["role"], *cells)
     return table
@@ -91,9 +95,21 @@ def prompts_table(frame: pd.DataFrame) -> Table:
         cells = []
         for metric in METRICS:
             summary = summarize(rows, metric)
-            cells.append(f"{summary.median:.1%} ({summary.largest:.1%})")
+            cells.append(f"{percent(summary.median)} ({percent(summary.largest)})")
         table.add_row(str(profile), f"{factor:g}", *cells)
     return table
+
+
+def percent(share: object, form: str = ".1%") -> str:
+    """Return a share as a percentage; n/a where it is unknown."""
+    value = float(str(share))
+    return NOT_MEASURED if math.isnan(value) else format(value, form)
+
+
+def measured(row: pd.Series, metric: str) -> str:
+    """Return a measured value; n/a where nobody measured it."""
+    value = float(row[f"{metric}_measured"])
+    return NOT_MEASURED if math.isnan(value) else f"{value:.4g}"
 
 
 def draw_figures(frame: pd.DataFrame, target: Path) -> None:

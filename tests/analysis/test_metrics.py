@@ -8,8 +8,6 @@ from hypothesis import strategies as st
 
 from analysis import metrics
 from analysis.frames import derive
-from bellman.errors import ConfigError
-from bellman.slo import Slo
 
 
 def requests(*rows: dict) -> pd.DataFrame:
@@ -72,33 +70,6 @@ def test_percentile_ranks_in_whole_numbers():
     assert metrics.percentile(np.empty(0), 50) is None
 
 
-def test_good_fraction_counts_every_intended_request():
-    good = {
-        "intended_s": 0,
-        "sent_s": 0,
-        "first_token_s": 1,
-        "last_token_s": 3,
-        "output_tokens": 101,
-    }
-    frame = requests(
-        good,
-        good | {"first_token_s": 2.5},  # ttft 2.5 s
-        good | {"last_token_s": 31},  # tpot 0.3 s, e2e 31 s
-        good | {"first_token_s": 2, "last_token_s": 2, "output_tokens": 1},  # one token has no tpot
-        {"intended_s": 0, "status": "rejected"},
-    )
-    slo = Slo(ttft_s=2.0, tpot_s=0.1, e2e_s=20.0)
-    assert list(metrics.good(frame, slo)) == [True, False, False, True, False]
-    assert metrics.good_fraction(frame, slo) == pytest.approx(0.4)
-    assert metrics.goodput(frame, slo, 10.0) == pytest.approx(0.2)
-    assert list(metrics.good(frame, Slo(None, None, None))) == [True, True, True, True, False]
-
-
-def test_a_limit_of_zero_is_refused():
-    with pytest.raises(ConfigError, match=r"slo\.ttft_s=0"):
-        Slo(ttft_s=0)
-
-
 def test_rates_and_windows():
     frame = requests(
         {"intended_s": 1, "sent_s": 1, "last_token_s": 4},
@@ -144,3 +115,32 @@ def test_gaps_of_all_streams_count_together():
     assert metrics.chunk_gap_percentile(frame, 75) == 0.2
     assert metrics.chunk_gap_percentile(frame, 99) == 0.3
     assert metrics.chunk_gap_percentile(frame[4:], 50) is None
+
+
+OK = {"intended_s": 0.0, "sent_s": 0.0, "first_token_s": 1.0, "last_token_s": 2.0}
+
+
+def test_what_is_unknown_of_some_requests_is_not_the_mean_of_the_others():
+    frame = requests(OK | {"output_tokens": 11}, OK, {"intended_s": 0.0, "status": "error"})
+    assert metrics.latency_mean(frame, "tpot_s") is None
+    assert metrics.latency_percentile(frame, "tpot_s", 50) is None
+    assert metrics.total(frame, "output_tokens") is None
+    assert metrics.mean(frame, "output_tokens") is None
+    assert metrics.latency_mean(frame, "e2e_s") == 2.0  # another quantity, known of all
+    assert metrics.latency_mean(frame[:1], "tpot_s") == pytest.approx(0.1)
+
+
+def test_an_answer_of_one_token_has_no_tpot_to_be_unknown():
+    one = OK | {"output_tokens": 1, "last_token_s": 1.0}
+    frame = requests(OK | {"output_tokens": 11}, one)
+    assert metrics.latency_mean(frame, "tpot_s") == pytest.approx(0.1)
+    assert metrics.latency_percentile(frame, "tpot_s", 99) == pytest.approx(0.1)
+    assert metrics.total(frame, "output_tokens") == 12
+    assert metrics.latency_mean(frame[1:], "tpot_s") is None
+
+
+def test_a_counter_that_stops_is_not_extended():
+    ticks = pd.DataFrame({"time_s": [0.0, 1.0, 2.0], "generated_tokens_total": [0, 10, None]})
+    assert metrics.generated_tokens(ticks, 0.0, 1.0) == pytest.approx(10.0)
+    assert metrics.generated_tokens(ticks, 0.0, 1.5) is None
+    assert metrics.generated_tokens(ticks, 0.0, math.inf) is None

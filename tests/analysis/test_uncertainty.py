@@ -44,6 +44,17 @@ def test_a_claim_that_no_run_has_is_not_a_zero(tmp_path: Path) -> None:
     assert (tmp_path / "figures" / "uncertainty_tornado.pdf").exists()
 
 
+def test_a_run_without_the_claim_is_named_beside_the_range() -> None:
+    results = STUDY["results"]
+    assert isinstance(results, list)
+    study = STUDY | {"results": [*results, result("energy.step_j", 2.0, None)]}
+    console = Console(record=True, width=100)
+    console.print(claim_table(study, "requests served"))
+    lines = console.export_text().splitlines()
+    assert any("time.host_ms" in line and "2, 0.5 (n/a)" in line for line in lines)
+    assert any("energy.step_j" in line and line.count("n/a") == 2 for line in lines)
+
+
 def test_one_coefficient_is_changed_and_nothing_else() -> None:
     new = changed(PROFILE, "time.token_ms", 1.1)
     assert new.time.token_ms == pytest.approx(1.1 * PROFILE.time.token_ms)
