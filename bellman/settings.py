@@ -13,6 +13,7 @@ from bellman.engines.base import Control
 from bellman.episode import Arm
 from bellman.errors import require
 from bellman.load.pacing import PacingLimits
+from bellman.load.saturation import CapacitySettings
 from bellman.slo import Slo
 
 PATH_KEYS = ("outputs", "folder")
@@ -85,26 +86,6 @@ class SignalSettings:
             "signal.poll_period_s",
             self.poll_period_s,
             "must be greater than 0",
-        )
-
-
-@dataclass(frozen=True)
-class CapacitySettings:
-    """How the uncontrolled engine is saturated to find its capacity."""
-
-    concurrency: int
-    """Requests kept outstanding: well above what fits in the batch."""
-    warmup_s: float
-    duration_s: float
-
-    def __post_init__(self) -> None:
-        """Check the ranges."""
-        require(
-            self.concurrency >= 1, "capacity.concurrency", self.concurrency, "must be 1 or more"
-        )
-        require(self.warmup_s >= 0, "capacity.warmup_s", self.warmup_s, "must be 0 or more")
-        require(
-            self.duration_s > 0, "capacity.duration_s", self.duration_s, "must be greater than 0"
         )
 
 

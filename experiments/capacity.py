@@ -15,6 +15,7 @@ from functools import partial
 
 from rich.console import Console
 
+from analysis import metrics
 from analysis.capacity.points import ClosedPoint, OpenPoint, closed_point, open_point
 from bellman.corpus.base import Corpus
 from bellman.engines.base import Engine
@@ -23,6 +24,7 @@ from bellman.episode import Arm
 from bellman.errors import RunError
 from bellman.load.arrivals.steady import Steady
 from bellman.load.bracket import highest_passing
+from bellman.load.completion_rate import INTERVAL_METHOD
 from bellman.load.models.closed_loop import ClosedLoop
 from bellman.load.models.open_loop import OpenLoop
 from bellman.load.schedule import CONGESTED, Phase, Schedule, ScheduledRequest, draw_documents
@@ -74,6 +76,9 @@ def run(
         write_json(
             {
                 "capacity_rps": saturated.throughput_rps,
+                "low_rps": saturated.low_rps,
+                "high_rps": saturated.high_rps,
+                "interval": INTERVAL_METHOD,
                 "completed": saturated.completed,
                 "duration_s": saturated.test_length_s,
                 "concurrency": saturated.clients,
@@ -115,9 +120,33 @@ def closed_loop(
     while clients <= study.clients_limit:
         # The latency to expect, by Little's law if throughput stays what it was.
         latency_s = clients / points[-1].throughput_rps if points else 0.0
+        points.append(closed_tests(probe, study, arm, clients, latency_s=latency_s, draw=draw))
+        grown = len(points) < 2 or (
+            points[-1].throughput_rps >= (1 + study.growth) * points[-2].throughput_rps
+        )
+        if not grown:
+            break
+        clients *= 2
+    return points
+
+
+def closed_tests(
+    probe: Probe,
+    study: CapacityStudy,
+    arm: Arm,
+    clients: int,
+    *,
+    latency_s: float,
+    draw: Callable[[float], Schedule],
+) -> ClosedPoint:
+    """Test a number of clients, and again for longer while too few are answered; the last counts.
+
+    `latency_s` is the one to expect. Raises `RunError` when the next test would end too late.
+    """
+    spent_s = 0.0
+    while True:
         schedule = draw(latency_s)
         counted = schedule.phases[-1]
-        window = (counted.start_s, counted.end_s)
         requests, timeline, reasons = probe.run(
             arm,
             schedule,
@@ -126,28 +155,28 @@ def closed_loop(
             step="closed",
             clients=clients,
         )
-        points.append(
-            closed_point(
-                arm.name,
-                clients,
-                requests=requests,
-                timeline=timeline,
-                window=window,
-                invalid_reasons=reasons,
-            )
+        point = closed_point(
+            arm.name,
+            clients,
+            requests=requests,
+            timeline=timeline,
+            window=(counted.start_s, counted.end_s),
+            invalid_reasons=reasons,
         )
-        if points[-1].completed == 0:
+        if point.completed >= study.closed_completions and point.completed > clients:
+            return point
+        spent_s += schedule.end_s
+        # What was answered later, while the episode ended, says how long it takes; else guess.
+        seen_s = metrics.latency_mean(requests, "e2e_s") or 0.0
+        answers = max(study.closed_completions, 2 * clients) + clients
+        test_s = max(1.5 * counted.length_s, 1.2 * seen_s * answers / clients)
+        latency_s = test_s / study.closed_lifetimes
+        if spent_s + draw(latency_s).end_s > study.closed_deadline_s:
             raise RunError(
-                f"no request of {clients} clients ended in {study.closed_test_s:g} s: "
-                "raise study.closed_test_s"
+                f"study.closed_deadline_s={study.closed_deadline_s:g}: {clients} clients had only "
+                f"{point.completed} answers in a test of {counted.length_s:g} s, and the next "
+                f"would take {test_s:g} s; raise it"
             )
-        grown = len(points) < 2 or (
-            points[-1].throughput_rps >= (1 + study.growth) * points[-2].throughput_rps
-        )
-        if not grown:
-            break
-        clients *= 2
-    return points
 
 
 def steady(study: CapacityStudy, rate_rps: float, document_ids: list[str], seed: int) -> Schedule:

@@ -19,6 +19,10 @@ class CapacityStudy:
     closed_lifetimes: float
     """The test lasts at least this many latencies, the warm-up a quarter as many: a request that
     is cut by the window's edge must not matter."""
+    closed_completions: int
+    """A test with fewer completions than this, or not more than clients, is repeated for longer:"""
+    closed_deadline_s: float
+    """all tests of a number of clients together at most so long, warm-up included."""
     loads: list[float]
     """Rates of the open loop / capacity of the closed loop without control."""
     open_warmup_s: float
@@ -41,6 +45,15 @@ class CapacityStudy:
             require(getattr(self, key) >= 0, f"study.{key}", getattr(self, key), "must be >= 0")
         for key in ("closed_test_s", "closed_lifetimes", "open_test_s", "resolution"):
             require(getattr(self, key) > 0, f"study.{key}", getattr(self, key), "must be > 0")
+        completions = self.closed_completions
+        require(completions >= 1, "study.closed_completions", completions, "must be 1 or more")
+        least_s = self.closed_warmup_s + self.closed_test_s
+        require(
+            self.closed_deadline_s >= least_s,
+            "study.closed_deadline_s",
+            self.closed_deadline_s,
+            f"must be at least study.closed_warmup_s + study.closed_test_s = {least_s:g}",
+        )
         valid = len(self.loads) > 0 and min(self.loads) > 0
         require(valid, "study.loads", self.loads, "must be a list of numbers greater than 0")
         top = max(self.loads, default=0.0)

@@ -28,7 +28,7 @@ from experiments.recorder import Recorder
 CAPACITY_STREAM = 2**31
 """Stands where a repeat's number does, for the capacity measurement's own documents."""
 CAPACITY_REQUESTS = 100_000
-"""More than any engine completes while it is measured."""
+"""Drawn documents; a longer measurement starts again from the first."""
 
 
 def run(
@@ -87,7 +87,8 @@ def find_capacity(parts: Parts, folder: Path, console: Console) -> float | None:
     how = settings.capacity
     console.print(
         f"measuring the capacity without control: {how.concurrency} requests outstanding, "
-        f"{how.warmup_s:g} + {how.duration_s:g} s ({engine.source})"
+        f"{how.warmup_s:g} + {how.duration_s:g} s or until {how.completions} answers, at most "
+        f"{how.deadline_s:g} s ({engine.source})"
     )
 
     async def saturate() -> CapacityMeasurement:
@@ -101,14 +102,19 @@ def find_capacity(parts: Parts, folder: Path, console: Console) -> float | None:
             async def send_one(index: int) -> None:
                 prompt_tokens, output_tokens = lengths[index % len(lengths)]
                 scheduled = ScheduledRequest(
-                    index, 0.0, documents[index], "capacity", prompt_tokens, output_tokens
+                    index,
+                    0.0,
+                    documents[index % len(documents)],
+                    "capacity",
+                    prompt_tokens,
+                    output_tokens,
                 )
                 record = app.intend(scheduled, 0, settings.uncontrolled.name, engine.source)
                 await app.summarize(scheduled, record)
                 if record.status != "ok":
                     raise RunError(f"a request of the capacity measurement failed: {record.reason}")
 
-            return await measure_capacity(send_one, how.concurrency, how.warmup_s, how.duration_s)
+            return await measure_capacity(send_one, how)
 
     measured: CapacityMeasurement = parts.run_coroutine(saturate())
     write_json(
@@ -119,5 +125,16 @@ def find_capacity(parts: Parts, folder: Path, console: Console) -> float | None:
         },
         folder / "capacity.json",
     )
-    console.print(f"capacity: {measured.capacity_rps:.2f} requests/s ({engine.source})")
+    console.print(describe(measured, engine.source))
     return measured.capacity_rps
+
+
+def describe(measured: CapacityMeasurement, source: str) -> str:
+    """Say what was measured, and how exact it is."""
+    exact = "too few answers for an interval"
+    if measured.low_rps is not None and measured.high_rps is not None:
+        exact = f"95 % interval {measured.low_rps:.4g} to {measured.high_rps:.4g}"
+    return (
+        f"capacity: {measured.capacity_rps:.4g} requests/s, {exact}; {measured.completed:,} "
+        f"answers in {measured.duration_s:.0f} s ({source})"
+    )

@@ -6,6 +6,7 @@ import pandas as pd
 
 from analysis import metrics
 from analysis.goodput import Judged, judge
+from bellman.load.completion_rate import completion_rate
 from bellman.slo import Slo
 
 Window = tuple[float, float]
@@ -29,6 +30,9 @@ class ClosedPoint:
     """W: mean e2e latency of the requests finished inside the window; not what users wait."""
     edge_requests: float = 0.0
     """What a finite window adds to lambda W: see `edges`."""
+    low_rps: float | None = None
+    high_rps: float | None = None
+    """The throughput's interval: see `completion_rate`."""
     invalid_reasons: tuple[str, ...] = ()
 
     @property
@@ -96,6 +100,7 @@ def closed_point(
         start_s, end_s = (float(finished["last_token_s"].iloc[at]) for at in (clients - 1, -1))
         finished = finished.iloc[clients:]
     inside = timeline[(timeline["time_s"] >= start_s) & (timeline["time_s"] < end_s)]
+    rate = completion_rate(finished["last_token_s"].tolist(), start_s, end_s)
     outstanding = inside["running"] + inside["waiting"]
     reported = len(outstanding) > 0 and bool(outstanding.notna().all())
     return ClosedPoint(
@@ -104,6 +109,8 @@ def closed_point(
         test_length_s=end_s - start_s,
         completed=len(finished),
         throughput_rps=len(finished) / (end_s - start_s),
+        low_rps=rate.low_rps,
+        high_rps=rate.high_rps,
         outstanding=float(outstanding.mean()) if reported else None,
         latency_s=metrics.latency_mean(finished, "e2e_s"),
         edge_requests=edges(requests, start_s, end_s),

@@ -182,9 +182,12 @@ def scale_table(found: Study) -> Table:
 def conclusion(found: Study) -> list[str]:
     """Say the capacity, the highest rates under the SLO, and what control adds."""
     source, target = found.run.source, f"{found.good_fraction:.0%} good"
+    low_rps, high_rps = (found.run.capacity.get(end) for end in ("low_rps", "high_rps"))
+    known = low_rps is not None and high_rps is not None
+    exact = f", 95 % interval {low_rps:.2f} to {high_rps:.2f}" if known else ""
     lines = [
-        f"capacity without control: {found.capacity_rps:.2f} requests/s ({source}); for other "
-        f"experiments: arrivals.capacity_rps={found.capacity_rps:.2f}"
+        f"capacity without control: {found.capacity_rps:.2f} requests/s{exact} ({source}); for "
+        f"other experiments: arrivals.capacity_rps={found.capacity_rps:.2f}"
     ]
     for arm in found.run.arms:
         rate = found.highest_good_rate(arm)

@@ -85,7 +85,7 @@ def load_study(folder: Path) -> Study:
     if run.capacity.get("capacity_rps") is None:
         raise RunError(f"{folder}: no capacity.json, the closed loops did not end: run it again")
     slo = build_class(Slo, run.config.get("slo") or {}, "slo")
-    closed: list[ClosedPoint] = []
+    closed: dict[tuple[str, int], ClosedPoint] = {}
     opened: dict[float, list[OpenPoint]] = {float(scale): [] for scale in scales}
     for episode in run.episodes:
         part = {
@@ -96,14 +96,15 @@ def load_study(folder: Path) -> Study:
         if episode["step"] == "closed":
             ticks = run.timeline[run.timeline["repeat"] == episode["repeat"]]
             point = closed_point(episode["arm"], episode["clients"], timeline=ticks, **part)
-            closed.append(point)
+            # A test that was too short was repeated: the last one counts.
+            closed[point.arm, point.clients] = point
         else:
             for scale, points in opened.items():
                 limits = slo.scaled(scale)
                 points.append(open_point(episode["arm"], episode["rate_rps"], slo=limits, **part))
     return Study(
         run=replace(run, requests=run.requests.assign(repeat=0)),
-        closed=closed,
+        closed=list(closed.values()),
         open_by_scale=opened,
         slo=slo,
         good_fraction=float(told["good_fraction"]),

@@ -8,7 +8,7 @@ from hydra import compose, initialize_config_dir
 from rich.console import Console
 
 from analysis.capacity.__main__ import main as present_again
-from bellman.errors import ConfigError
+from bellman.errors import ConfigError, RunError
 from experiments.execute import execute
 
 CONF = Path(__file__).parents[2] / "conf"
@@ -90,6 +90,43 @@ def test_tables_and_figures_come_from_the_records_alone(folder, capsys):
     assert "what bellman adds: n/a, no limit was found for none" in shown
 
 
+def test_a_test_too_short_for_an_answer_is_repeated_until_there_are_enough(folder, tmp_path):
+    """An answer takes about 4 s: of a second's test nothing is in time."""
+    short = run(
+        *SMALL,
+        "study.clients_limit=2",
+        "study.closed_warmup_s=0",
+        "study.closed_test_s=1",
+        f"outputs={tmp_path}",
+    )
+    episodes = json.loads((short / "episodes.json").read_text())
+    tests = [e for e in episodes if e["step"] == "closed" and e["arm"] == "none"]
+    assert len(tests) > len({test["clients"] for test in tests})
+    found, known = (
+        {point["clients"]: point for point in study["arms"]["none"]["closed"]}
+        for study in (json.loads((at / "study.json").read_text()) for at in (short, folder))
+    )
+    assert sorted(found) == [1, 2]
+    for clients, point in found.items():
+        assert point["completed"] >= 20
+        assert point["throughput_rps"] == pytest.approx(known[clients]["throughput_rps"], rel=0.15)
+    capacity = json.loads((short / "capacity.json").read_text())
+    assert capacity["low_rps"] < capacity["capacity_rps"] < capacity["high_rps"]
+
+
+def test_a_deadline_too_early_for_enough_answers_is_one_line_with_its_key(tmp_path):
+    with pytest.raises(
+        RunError, match=r"^study\.closed_deadline_s=12: 1 clients had only \d answers in a test"
+    ):
+        run(
+            *SMALL,
+            "study.closed_warmup_s=0",
+            "study.closed_test_s=10",
+            "study.closed_deadline_s=12",
+            f"outputs={tmp_path}",
+        )
+
+
 @pytest.mark.parametrize(
     ("override", "key"),
     [
@@ -98,6 +135,8 @@ def test_tables_and_figures_come_from_the_records_alone(folder, capsys):
         ("study.good_fraction=1.5", "study.good_fraction"),
         ("study.load_limit=0.5", "study.load_limit"),
         ("study.closed_test_s=0", "study.closed_test_s"),
+        ("study.closed_completions=0", "study.closed_completions"),
+        ("study.closed_deadline_s=100", "study.closed_deadline_s"),
         ("study.slo_scales=[2.0]", "study.slo_scales"),
         ("study.slo_scales=[1.0,0.0]", "study.slo_scales"),
         ("study.slo_scales=[1.0,.nan]", "study.slo_scales"),

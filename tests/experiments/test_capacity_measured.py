@@ -21,6 +21,7 @@ async def test_a_server_of_four_places_and_half_a_second(tmp_path):
             *(f"engine.base_url={url}", f"folder={tmp_path / 'run'}", "drain_s=10"),
             *("study.clients_limit=16", "study.closed_warmup_s=2", "study.closed_test_s=8"),
             *("study.closed_lifetimes=8", "study.growth=0.1", "timeline_period_s=0.1"),
+            "study.closed_completions=10",
             *("study.loads=[0.5,1.3]", "study.open_warmup_s=1", "study.open_test_s=8"),
             *(
                 "study.resolution=0.5",
