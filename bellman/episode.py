@@ -1,7 +1,7 @@
 """One episode: a schedule sent to an engine under one arm, with everything recorded."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -69,7 +69,7 @@ async def run_episode(
     plan: EpisodePlan,
     *,
     make_app: Callable[[EngineSession, Arm], SummarizationApp],
-    make_meter: Callable[[EngineSession], EnergyMeter],
+    make_meter: Callable[[EngineSession], Awaitable[EnergyMeter]],
     writer: RequestWriter,
     on_row: Callable[[TimelineRow], None],
 ) -> EpisodeResult:
@@ -81,7 +81,7 @@ async def run_episode(
     loop = asyncio.get_running_loop()
     schedule, arm = plan.schedule, plan.arm
     async with engine.session(arm.control) as session:
-        meter = make_meter(session)
+        meter = await make_meter(session)
         await meter.start()
         before = (await session.state()).observation
         app = make_app(session, arm)
@@ -120,7 +120,7 @@ async def run_episode(
                 pacing = await plan.load_model.drive(schedule, send, start_s, deadline_s)
                 readings = await at_edges
                 await timeline.sample()
-                readings.append(meter.read())
+                readings.append(await meter.read())
                 for task in background:
                     task.cancel()
         except BaseExceptionGroup as failures:
@@ -138,7 +138,13 @@ async def run_episode(
         receiver=app.receiver,
         energy=report,
         windows=energy_windows(
-            schedule.phases, readings, report, repeat=plan.repeat, arm=arm.name, start_s=start_s
+            schedule.phases,
+            readings,
+            report,
+            repeat=plan.repeat,
+            arm=arm.name,
+            start_s=start_s,
+            incidents=meter.incidents(),
         ),
         engine_prompt_tokens=counted(before, after, "prompt_tokens_total"),
         engine_generated_tokens=counted(before, after, "generated_tokens_total"),

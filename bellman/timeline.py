@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from bellman.app.summarization import SummarizationApp
-from bellman.energy.base import EnergyMeter, EnergyReading, EnergyReport
+from bellman.energy.base import EnergyMeter, EnergyReading, EnergyReport, Incident
 from bellman.engines.base import EngineSession
 from bellman.engines.source import Source
 from bellman.load.schedule import Phase
@@ -13,6 +13,8 @@ from bellman.records import DRAIN, WARMUP
 
 DISAGREEMENT = 0.05
 """Share by which an energy counter and power samples may differ before the window is flagged."""
+STANDS_STILL = "the energy counter stands still"
+UNREAD = "the meter gave no reading"
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +103,7 @@ class Timeline:
     async def sample(self) -> None:
         """Take one row now."""
         state = await self._session.state()
-        reading = self._meter.read()
+        reading = await self._meter.read()
         time_s = reading.time_s - self._start_s
         observation = state.observation
         row = TimelineRow(
@@ -141,7 +143,7 @@ async def read_at(
     readings = []
     for edge_s in edges_s:
         await asyncio.sleep(max(0.0, start_s + edge_s - loop.time()))
-        readings.append(meter.read())
+        readings.append(await meter.read())
     return readings
 
 
@@ -153,10 +155,12 @@ def energy_windows(
     repeat: int,
     arm: str,
     start_s: float,
+    incidents: Sequence[Incident] = (),
 ) -> list[EnergyWindow]:
     """Return a window for each phase, `drain`, and `total`: all but the warm-up.
 
     `readings` are those at each phase's start, at the schedule's end and at the episode's end.
+    `incidents` make the windows that they touch doubtful.
     """
     names = [phase.name for phase in phases] + [DRAIN]
     pairs = [*zip(names, readings[:-1], readings[1:], strict=True)]
@@ -166,6 +170,17 @@ def energy_windows(
     for name, before, after in pairs:
         energy_j = difference(before.energy_j, after.energy_j)
         sampled_j = difference(before.sampled_j, after.sampled_j)
+        reason: str | None = before.reason or after.reason or report.reason or UNREAD
+        if energy_j is not None:
+            touching = [
+                incident.described(start_s)
+                for incident in incidents
+                if incident.touches(before.time_s, after.time_s)
+            ]
+            reason = "; ".join(touching + doubts(before, after, energy_j, sampled_j)) or None
+        if energy_j == 0 and report.source == "measured":
+            # A device that is on draws power: this is a counter that did not count.
+            energy_j, reason = None, STANDS_STILL
         windows.append(
             EnergyWindow(
                 repeat=repeat,
@@ -174,11 +189,11 @@ def energy_windows(
                 start_s=before.time_s - start_s,
                 end_s=after.time_s - start_s,
                 energy_j=energy_j,
-                mean_power_w=mean_power_w(before, after),
+                mean_power_w=None if energy_j is None else mean_power_w(before, after),
                 sampled_j=sampled_j,
                 source=None if energy_j is None else report.source,
                 method=report.method,
-                reason=_reason(energy_j, sampled_j, report),
+                reason=reason,
             )
         )
     return windows
@@ -189,13 +204,21 @@ def difference(before: float | None, after: float | None) -> float | None:
     return None if before is None or after is None else after - before
 
 
-def _reason(energy_j: float | None, sampled_j: float | None, report: EnergyReport) -> str | None:
-    if energy_j is None:
-        return report.reason or "the meter gave no reading"
-    if sampled_j is not None and abs(sampled_j - energy_j) > DISAGREEMENT * energy_j:
-        return (
-            f"counter and power samples differ by {sampled_j / energy_j - 1:+.1%}"
-            if energy_j > 0
-            else "the energy counter stands still while power is drawn"
+def doubts(
+    before: EnergyReading, after: EnergyReading, energy_j: float, sampled_j: float | None
+) -> list[str]:
+    """Return why to distrust the joules between two readings, as far as these tell."""
+    found = []
+    uncertain_s, length_s = before.uncertain_s + after.uncertain_s, after.time_s - before.time_s
+    if uncertain_s > DISAGREEMENT * length_s:
+        found.append(
+            f"the window's edges are uncertain by {uncertain_s:.2g} s of its {length_s:.2g} s: "
+            "the energy counter moves in steps"
         )
-    return None
+    if (
+        sampled_j is not None
+        and energy_j > 0
+        and abs(sampled_j - energy_j) > (DISAGREEMENT * energy_j)
+    ):
+        found.append(f"counter and power samples differ by {sampled_j / energy_j - 1:+.1%}")
+    return found

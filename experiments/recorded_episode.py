@@ -127,7 +127,10 @@ def run_recorded(
     return reasons
 
 
-def meter(settings: Settings, session: EngineSession) -> EnergyMeter:
+async def meter(settings: Settings, session: EngineSession) -> EnergyMeter:
     """Return the engine's own meter where it models energy, else the configured one."""
     own = session.energy_meter()
-    return settings.energy.create() if own is None else own
+    if own is not None:
+        return own
+    configured: EnergyMeter = await settings.energy.create(session.local_server())
+    return configured

@@ -2,11 +2,13 @@
 
 from dataclasses import dataclass
 
-from bellman.energy.base import EnergyMeter
+from bellman.energy.base import EnergyMeter, LocalServer
 from bellman.energy.none import UnmeasuredEnergy
-from bellman.energy.nvml import NvmlEnergy
-from bellman.energy.nvml_driver import Driver, DriverError
+from bellman.energy.nvml import NvmlEnergy, open_meter
+from bellman.energy.nvml_driver import DriverError, NoDriver
+from bellman.energy.own_thread import NoAnswer
 from bellman.energy.rapl import RaplEnergy
+from bellman.energy.visible_gpus import Ambiguous
 
 
 @dataclass(frozen=True)
@@ -14,7 +16,7 @@ class AutoEnergy:
     """Whatever the machine has."""
 
     sample_period_s: float
-    """Seconds between two power samples of a GPU."""
+    """Seconds between two samples of a GPU."""
     idle_baseline_s: float
     """How long idle power is measured before each arm; 0 leaves it out."""
 
@@ -29,14 +31,15 @@ class AutoEnergy:
     def _rapl(self) -> RaplEnergy:
         return RaplEnergy(self.idle_baseline_s)
 
-    def create(self) -> EnergyMeter:
+    async def create(self, server: LocalServer | None) -> EnergyMeter:
         """Return the meter for one episode."""
         try:
-            Driver().close()
-        except DriverError as no_driver:
-            meter = self._rapl().create()
+            return await open_meter(self._nvml(), server)
+        except NoDriver as no_driver:
+            meter = await self._rapl().create(server)
             if isinstance(meter, UnmeasuredEnergy):
                 return UnmeasuredEnergy(f"nvml: {no_driver}; {meter.reason}")
             return meter
-        # With a driver a GPU is meant: the CPU's energy would not stand in for it.
-        return self._nvml().create()
+        except (DriverError, Ambiguous, NoAnswer) as error:
+            # With a driver a GPU is meant: the CPU's energy would not stand in for it.
+            return UnmeasuredEnergy(f"nvml: {error}")

@@ -3,12 +3,14 @@
 from collections import Counter
 from typing import Any
 
+from bellman.energy.counter import EnergyCounter
 from bellman.energy.nvml_driver import THROTTLE_REASONS, GpuState
 from bellman.energy.visible_gpus import Gpu
 
-
-class CounterWentBack(Exception):
-    """An energy counter is lower than before."""
+POWER_LASTS_S = 1.0
+"""A power sample stands for so long, at most."""
+ABOVE_LIMIT = 1.2
+"""Mean power over power limit, above which a unit must be wrong."""
 
 
 class GpuLog:
@@ -16,48 +18,41 @@ class GpuLog:
 
     def __init__(self, gpu: Gpu) -> None:
         self.gpu = gpu
+        self.counter = EnergyCounter()
+        """Joules since the driver was loaded."""
         self.power_w: float | None = None
-        """The last sample; None before the first and after a failure."""
+        """The last sample; None before the first."""
         self.idle_power_w: float | None = None
-        self._power_failure: str | None = None
+        self.failed_reads = 0
+        self.first_failure: str | None = None
+        self.power_failure: str | None = None
+        """Why a power sample failed, the first time."""
         self._power_kinds: set[str] = set()
         self._samples: list[float] = []
         self._integral_j = 0.0
+        self._integral = EnergyCounter()
         self._last_sample_s = 0.0
-        self._first_counter_j: float | None = None
-        self._last_counter_j: float | None = None
         self._states: list[GpuState] = []
 
-    def add_counter(self, counter_j: float) -> float:
-        """Take the energy counter and return joules since counting began.
+    def read_failed(self, reason: str) -> None:
+        """Note that the energy counter could not be read."""
+        self.failed_reads += 1
+        self.first_failure = self.first_failure or reason
 
-        Raises `CounterWentBack`: the driver was loaded anew in between.
-        """
-        if self._first_counter_j is None:
-            self._first_counter_j = counter_j
-        if self._last_counter_j is not None and counter_j < self._last_counter_j:
-            raise CounterWentBack(f"the energy counter of {self.gpu.uuid} went back")
-        self._last_counter_j = counter_j
-        return counter_j - self._first_counter_j
-
-    def begin_counting(self) -> None:
-        """Count from the counter last taken."""
-        self._first_counter_j = self._last_counter_j
-
-    def add_power(self, now_s: float, power_w: float, kind: str) -> None:
+    def add_power(self, time_s: float, power_w: float, kind: str) -> None:
         """Take a power sample; between two samples power is taken as a straight line."""
         if self.power_w is not None:
             mean_w = (self.power_w + power_w) / 2
-            self._integral_j += mean_w * (now_s - self._last_sample_s)
+            self._integral_j += mean_w * max(0.0, time_s - self._last_sample_s)
         self.power_w = power_w
-        self._last_sample_s = now_s
+        self._last_sample_s = time_s
+        self._integral.add(time_s, self._integral_j)
         self._samples.append(power_w)
         self._power_kinds.add(kind)
 
     def power_failed(self, reason: str) -> None:
-        """Note that power cannot be sampled: from now on the integral is unknown."""
-        self._power_failure = self._power_failure or reason
-        self.power_w = None
+        """Note that power could not be sampled."""
+        self.power_failure = self.power_failure or reason
 
     def add_state(self, state: GpuState) -> None:
         """Take clocks, temperature, limit and throttling."""
@@ -69,13 +64,29 @@ class GpuLog:
             self.idle_power_w = sum(self._samples) / len(self._samples)
         self._samples = []
         self._integral_j = 0.0
+        self._integral = EnergyCounter()
         self.power_w = None
 
-    def sampled_j(self, now_s: float) -> float | None:
-        """Return the integral of the samples up to `now_s`; None once a sample has failed."""
-        if self._power_failure is not None or self.power_w is None:
+    def sampled_j(self, time_s: float) -> float | None:
+        """Return the integral of the samples up to `time_s`; None where the last is too old."""
+        if self.power_w is None or time_s - self._last_sample_s > POWER_LASTS_S:
             return None
-        return self._integral_j + self.power_w * max(0.0, now_s - self._last_sample_s)
+        more_j = self.power_w * max(0.0, time_s - self._last_sample_s)
+        return self._integral.joules_at(time_s) + more_j
+
+    def impossible_power(self, seconds: float) -> str | None:
+        """Return why the counter cannot be right: it says more than the card may draw."""
+        limits_w = [state.power_limit_w for state in self._states if state.power_limit_w]
+        counted_j = self.counter.counted_j
+        if not limits_w or counted_j is None or seconds <= 0:
+            return None
+        mean_w = counted_j / seconds
+        if mean_w <= ABOVE_LIMIT * max(limits_w):
+            return None
+        return (
+            f"the energy counter of {self.gpu.uuid} says {mean_w:.0f} W on average, above the "
+            f"card's limit of {max(limits_w):.0f} W"
+        )
 
     def summary(self) -> dict[str, Any]:
         """Return everything but the samples, for the report."""
@@ -84,16 +95,15 @@ class GpuLog:
             "name": self.gpu.name,
             "pci_bus_id": self.gpu.pci_bus_id,
             "nvml_index": self.gpu.nvml_index,
-            "counter_j": (
-                None
-                if self._first_counter_j is None or self._last_counter_j is None
-                else self._last_counter_j - self._first_counter_j
-            ),
+            "counter_j": self.counter.counted_j,
+            "counter_step_s": self.counter.step_s,
+            "failed_reads": self.failed_reads,
+            "first_failure": self.first_failure,
             "idle_power_w": self.idle_power_w,
             "power_w": spread(self._samples),
             "power_samples": len(self._samples),
             "power_kind": sorted(self._power_kinds),
-            "power_failure": self._power_failure,
+            "power_failure": self.power_failure,
             "power_limit_w": spread([state.power_limit_w for state in self._states]),
             "sm_clock_mhz": spread([state.sm_clock_mhz for state in self._states]),
             "memory_clock_mhz": spread([state.memory_clock_mhz for state in self._states]),

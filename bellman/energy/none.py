@@ -1,9 +1,10 @@
 """No meter: energy is null, with the reason."""
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bellman.energy.base import EnergyReading, EnergyReport
+from bellman.energy.base import EnergyReading, EnergyReport, Incident, LocalServer
 
 
 @dataclass(frozen=True)
@@ -12,7 +13,7 @@ class NoMeter:
 
     reason: str = "no energy meter was asked for (energy=none)"
 
-    def create(self) -> "UnmeasuredEnergy":
+    async def create(self, server: LocalServer | None) -> "UnmeasuredEnergy":
         """Return the meter for one episode."""
         return UnmeasuredEnergy(self.reason)
 
@@ -26,10 +27,14 @@ class UnmeasuredEnergy:
     async def start(self) -> None:
         """Do nothing."""
 
-    def read(self) -> EnergyReading:
+    async def read(self) -> EnergyReading:
         """Return no energy."""
-        return EnergyReading(asyncio.get_running_loop().time(), None)
+        return EnergyReading(asyncio.get_running_loop().time(), None, reason=self.reason)
 
     async def stop(self) -> EnergyReport:
         """Report the reason."""
         return EnergyReport("none", None, self.reason)
+
+    def incidents(self) -> Sequence[Incident]:
+        """Return none: there is nothing to distrust."""
+        return ()

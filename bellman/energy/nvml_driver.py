@@ -24,8 +24,32 @@ THROTTLE_REASONS = {
 """nvmlClocksEventReasons, bit by bit."""
 
 
+PERMANENT = {
+    pynvml.NVML_ERROR_UNINITIALIZED,
+    pynvml.NVML_ERROR_INVALID_ARGUMENT,
+    pynvml.NVML_ERROR_NOT_SUPPORTED,
+    pynvml.NVML_ERROR_NO_PERMISSION,
+    pynvml.NVML_ERROR_NOT_FOUND,
+    pynvml.NVML_ERROR_DRIVER_NOT_LOADED,
+    pynvml.NVML_ERROR_FUNCTION_NOT_FOUND,
+    pynvml.NVML_ERROR_GPU_IS_LOST,
+    pynvml.NVML_ERROR_RESET_REQUIRED,
+    pynvml.NVML_ERROR_LIB_RM_VERSION_MISMATCH,
+    pynvml.NVML_ERROR_GPU_NOT_FOUND,
+}
+"""Errors that asking again does not mend."""
+
+
 class DriverError(Exception):
     """The driver cannot answer; says what was asked and why not."""
+
+    def __init__(self, message: str, *, permanent: bool = False) -> None:
+        super().__init__(message)
+        self.permanent = permanent
+
+
+class NoDriver(DriverError):
+    """There is no driver that answers at all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +68,11 @@ class Driver:
     """An open connection to the driver."""
 
     def __init__(self) -> None:
-        """Open it; raises `DriverError` where there is no driver."""
-        _ask("NVML", pynvml.nvmlInit)
+        """Open it; raises `NoDriver` where there is none."""
+        try:
+            _ask("NVML", pynvml.nvmlInit)
+        except DriverError as error:
+            raise NoDriver(str(error)) from None
         self.version: str = _ask("driver version", pynvml.nvmlSystemGetDriverVersion)
 
     def close(self) -> None:
@@ -83,7 +110,10 @@ class Driver:
         return _ask(f"GPU {index}", pynvml.nvmlDeviceGetHandleByIndex, index)
 
     def energy_j(self, gpu: Gpu) -> float:
-        """Return joules since the driver was loaded (Volta and later); raises `DriverError`."""
+        """Return joules since the driver was loaded; raises `DriverError`.
+
+        The counter is of 64 bits in millijoules, which never wraps; cards before Volta have none.
+        """
         handle = self._handle(gpu.nvml_index)
         what = f"energy counter of {gpu.uuid}"
         return float(_ask(what, pynvml.nvmlDeviceGetTotalEnergyConsumption, handle)) / 1000
@@ -102,6 +132,24 @@ class Driver:
             return fields[0].value.uiVal / 1000, "instant"
         what = f"power of {gpu.uuid}"
         return float(_ask(what, pynvml.nvmlDeviceGetPowerUsage, handle)) / 1000, "average"
+
+    def processes(self, gpu: Gpu) -> frozenset[int]:
+        """Return the ids of the processes on a card: CUDA, under MPS, and graphics.
+
+        They are those of the machine, or of this container, or hidden, as driver and container
+        will. Raises `DriverError` where CUDA's cannot be listed.
+        """
+        handle = self._handle(gpu.nvml_index)
+        found = _or_none(pynvml.nvmlDeviceGetComputeRunningProcesses, handle)
+        if found is None:  # the name before driver 510
+            older = pynvml.nvmlDeviceGetComputeRunningProcesses_v2
+            found = _ask(f"processes of {gpu.uuid}", older, handle)
+        for more in (
+            pynvml.nvmlDeviceGetMPSComputeRunningProcesses_v3,
+            pynvml.nvmlDeviceGetGraphicsRunningProcesses,
+        ):
+            found = [*found, *(_or_none(more, handle) or [])]
+        return frozenset(int(process.pid) for process in found)
 
     def state(self, gpu: Gpu) -> GpuState:
         """Return clocks, temperature, limit and throttling."""
@@ -125,13 +173,16 @@ def _ask(what: str, query: Callable[..., Any], *arguments: Any) -> Any:
     try:
         return query(*arguments)
     except pynvml.NVMLError as error:
-        raise DriverError(f"{what}: {str(error).rstrip('.')} (NVML error {error.value})") from None
+        message = f"{what}: {str(error).rstrip('.')} (NVML error {error.value})"
+        raise DriverError(message, permanent=error.value in PERMANENT) from None
+    except Exception as error:  # a library that answers what the bindings cannot read
+        raise DriverError(f"{what}: {type(error).__name__}: {error}") from None
 
 
 def _or_none(query: Callable[..., Value], *arguments: Any) -> Value | None:
     try:
         return query(*arguments)
-    except pynvml.NVMLError:
+    except Exception:  # what is only told besides may be missing, whatever the reason
         return None
 
 

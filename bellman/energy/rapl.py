@@ -1,23 +1,24 @@
-"""Energy of the CPU packages and their memory, from Linux's powercap interface (RAPL).
-
-Source: Linux, Documentation/power/powercap/powercap.rst. A zone counts microjoules in `energy_uj`
-and starts again from 0 after `max_energy_range_uj`: minutes on a server, so it is read often.
-"""
+"""Energy of the CPU packages and their memory, from Linux's powercap interface (RAPL)."""
 
 import asyncio
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from bellman.energy.base import EnergyMeter, EnergyReading, EnergyReport
+from bellman.energy.base import EnergyMeter, EnergyReading, EnergyReport, Incident, LocalServer
+from bellman.energy.counter import EnergyCounter
+from bellman.energy.incident_log import IncidentLog
 from bellman.energy.none import UnmeasuredEnergy
+from bellman.energy.own_thread import NoAnswer, OwnThread
+from bellman.energy.powercap import Unreadable, Zone, find_zones, is_package
 from bellman.errors import require
 
-MEASURED_ZONES = ("package", "dram")
-"""`core` and `uncore` are parts of the package, `psys` is all of them together."""
-
-
-class Unreadable(Exception):
-    """There is no counter, or it may not be read; says why."""
+DEADLINE_S = 2.0
+"""A reading may take so long; later it is null."""
+MOVES_WITHIN_S = 10.0
+"""Counters move every millisecond, also on an idle machine; one that stands still is none."""
+LATE_PERIODS = 3.0
+"""A background reading that comes after so many periods is late."""
 
 
 @dataclass(frozen=True)
@@ -40,113 +41,140 @@ class RaplEnergy:
         )
         require(self.read_period_s > 0, "energy.read_period_s", self.read_period_s, "must exceed 0")
 
-    def create(self) -> EnergyMeter:
+    async def create(self, server: LocalServer | None) -> EnergyMeter:
         """Return the meter for one episode; one that measures nothing where RAPL cannot."""
+        thread = OwnThread("rapl")
         try:
-            return RaplMeter(self, find_zones(Path(self.powercap)))
-        except Unreadable as error:
+            found = await thread.call(find_zones, Path(self.powercap), deadline_s=DEADLINE_S)
+        except (Unreadable, NoAnswer) as error:
+            thread.shutdown()
             return UnmeasuredEnergy(f"rapl: {error}")
-
-
-class Zone:
-    """One counter, unwrapped."""
-
-    def __init__(self, folder: Path) -> None:
-        """Read it for the first time; raises `Unreadable`."""
-        self.name = read_text(folder / "name")
-        self._counter = folder / "energy_uj"
-        self._range_uj = int(read_text(folder / "max_energy_range_uj"))
-        self._last_uj = int(read_text(self._counter))
-        self.total_uj = 0
-
-    def update(self) -> None:
-        """Add what was counted since the last time; raises `Unreadable`."""
-        now_uj = int(read_text(self._counter))
-        change_uj = now_uj - self._last_uj
-        self.total_uj += change_uj if change_uj >= 0 else change_uj + self._range_uj + 1
-        self._last_uj = now_uj
-
-
-def read_text(path: Path) -> str:
-    """Read a file of the interface; raises `Unreadable`."""
-    try:
-        return path.read_text().strip()
-    except PermissionError:
-        raise Unreadable(
-            f"{path} may be read by root only (sudo chmod a+r {path}, until the next boot)"
-        ) from None
-    except OSError as error:
-        raise Unreadable(f"{path}: {error.strerror}") from None
-
-
-def find_zones(powercap: Path) -> list[Zone]:
-    """Open the zones to add up; raises `Unreadable`."""
-    # The `intel-rapl-mmio` zones are the same packages a second time.
-    folders = sorted(powercap.glob("intel-rapl:*"))
-    zones = [
-        Zone(folder) for folder in folders if read_text(folder / "name").startswith(MEASURED_ZONES)
-    ]
-    if not zones:
-        raise Unreadable(f"no CPU package in {powercap} (no RAPL, or hidden in a container)")
-    return zones
+        return RaplMeter(self, thread, *found)
 
 
 class RaplMeter:
-    """Sums its zones."""
+    """Sums its zones, read in a thread of its own."""
 
-    def __init__(self, config: RaplEnergy, zones: list[Zone]) -> None:
+    def __init__(
+        self, config: RaplEnergy, thread: OwnThread, zones: list[Zone], left_out: list[str]
+    ) -> None:
         self._config = config
+        self._thread = thread
         self._zones = zones
-        self._baseline_j = 0.0
+        self._left_out = left_out
+        self._counters = {zone.name: EnergyCounter() for zone in zones}
+        self._log = IncidentLog()
+        self._began_s = 0.0
         self._idle_power_w: float | None = None
         self._failure: str | None = None
+        self._measured = False
         self._reader: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
         """Measure the idle baseline, then begin to count."""
-        before = self.read()
+        loop = asyncio.get_running_loop()
+        names = ", ".join(zone.name for zone in self._zones)
+        self._log.note_whole_episode(
+            f"the joules are the whole machine's ({names}), this client's and every other "
+            "program's included, and no GPU's"
+        )
+        self._reader = asyncio.create_task(self._read_periodically())
+        before = await self.read()
         if self._config.idle_baseline_s > 0:
             await asyncio.sleep(self._config.idle_baseline_s)
-            after = self.read()
+            after = await self.read()
             if before.energy_j is not None and after.energy_j is not None:
                 seconds = after.time_s - before.time_s
                 self._idle_power_w = (after.energy_j - before.energy_j) / seconds
-        self._baseline_j = self._counted_j()
-        self._reader = asyncio.create_task(self._read_periodically())
+        for counter in self._counters.values():
+            counter.begin()
+        self._measured = False
+        self._began_s = loop.time()
 
-    def read(self) -> EnergyReading:
-        """Return joules since the start; None once a counter could not be read."""
+    async def read(self) -> EnergyReading:
+        """Return joules from the start to this instant; None where a counter cannot be read."""
         now_s = asyncio.get_running_loop().time()
-        try:
-            for zone in self._zones:
-                zone.update()
-        except (Unreadable, ValueError) as error:
-            self._failure = self._failure or f"rapl: {error}"
-        energy_j = None if self._failure else self._counted_j() - self._baseline_j
-        return EnergyReading(now_s, energy_j)
+        reason = await self._read_zones()
+        for name, counter in self._counters.items():
+            if reason is None and is_package(name) and counter.still_s > MOVES_WITHIN_S:
+                reason = f"rapl: the energy counter of {name} does not move"
+        if reason is not None:
+            return EnergyReading(now_s, None, reason=reason)
+        self._measured = True
+        joules = sum(counter.joules_at(now_s) for counter in self._counters.values())
+        return EnergyReading(now_s, joules)
 
     async def stop(self) -> EnergyReport:
         """End, and report the zones."""
         if self._reader is not None:
             self._reader.cancel()
             await asyncio.gather(self._reader, return_exceptions=True)
+        self._thread.shutdown()
+        reasons = [self._failure] if self._failure else []
         return EnergyReport(
             method="rapl",
-            source=None if self._failure else "measured",
-            reason=self._failure,
+            source="measured" if self._measured else None,
+            reason="; ".join(reasons + self._log.whole_episode()),
             details={
                 "zones": [
-                    {"name": zone.name, "energy_j": zone.total_uj / 1e6} for zone in self._zones
+                    {"name": name, "energy_j": counter.counted_j}
+                    for name, counter in self._counters.items()
                 ],
+                "zones_left_out": self._left_out,
+                "memory_counted": any("dram" in name for name in self._counters),
                 "idle_baseline_s": self._config.idle_baseline_s,
                 "idle_power_w": self._idle_power_w,
+                "incidents": self._log.described(self._began_s),
             },
         )
 
-    def _counted_j(self) -> float:
-        return sum(zone.total_uj for zone in self._zones) / 1e6
+    def incidents(self) -> Sequence[Incident]:
+        """Return failed readings, still counters, and whose energy it is."""
+        return self._log.incidents
+
+    async def _read_zones(self) -> str | None:
+        """Read all zones, and return why that fails."""
+        loop = asyncio.get_running_loop()
+        began_s = loop.time()
+        try:
+            read = await self._thread.call(
+                *(read_all, self._zones, loop.time), deadline_s=DEADLINE_S
+            )
+        except NoAnswer as error:
+            reason = f"rapl: {error}"
+            self._log.note(reason, began_s, loop.time())
+            return self._failure or reason
+        except Unreadable as error:
+            self._failure = self._failure or f"rapl: {error}"
+            return self._failure
+        for zone, (time_s, total_j) in zip(self._zones, read, strict=True):
+            self._take(zone, time_s, total_j)
+        return self._failure
+
+    def _take(self, zone: Zone, time_s: float, total_j: float) -> None:
+        counter = self._counters[zone.name]
+        waited_s = time_s - (time_s if counter.last_s is None else counter.last_s)
+        late = waited_s > LATE_PERIODS * self._config.read_period_s
+        if late and waited_s >= zone.goes_round_in_s:
+            self._failure = self._failure or (
+                f"rapl: {zone.name} was not read for {waited_s:.0f} s, in which its counter may "
+                "have gone round more than once"
+            )
+        counter.add(time_s, total_j)
+        if counter.still_s > MOVES_WITHIN_S:
+            text = f"rapl: the energy counter of {zone.name} does not move"
+            self._log.note(text, time_s - counter.still_s, time_s)
 
     async def _read_periodically(self) -> None:
         while True:
             await asyncio.sleep(self._config.read_period_s)
-            self.read()
+            await self._read_zones()
+
+
+def read_all(zones: Sequence[Zone], clock: Callable[[], float]) -> list[tuple[float, float]]:
+    """Return when each zone was read, and its joules since it was opened; raises `Unreadable`."""
+    read = []
+    for zone in zones:
+        zone.update()
+        read.append((clock(), zone.total_uj / 1e6))
+    return read

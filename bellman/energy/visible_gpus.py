@@ -45,10 +45,15 @@ def visible_gpus(gpus: Sequence[Gpu], environment: Mapping[str, str]) -> list[Gp
     if not chosen:
         raise Ambiguous(f"no GPU is visible ({VISIBLE}={wanted})" if wanted is not None
                         else "the driver has no GPU")  # fmt: skip
-    for gpu in chosen:
+    refuse_mig(chosen)
+    return chosen
+
+
+def refuse_mig(gpus: Sequence[Gpu]) -> None:
+    """Raise `Ambiguous` where a card is split."""
+    for gpu in gpus:
         if gpu.mig:
             raise Ambiguous(f"{gpu.uuid} is split by MIG: its counters are the whole card's")
-    return chosen
 
 
 def _find(entry: str, gpus: Sequence[Gpu], environment: Mapping[str, str]) -> Gpu | None:

@@ -9,7 +9,7 @@ from typing import Literal, Protocol
 from bellman.admission.base import Admission
 from bellman.app.obedience import Obedience
 from bellman.controllers.base import Controller
-from bellman.energy.base import EnergyMeter
+from bellman.energy.base import EnergyMeter, LocalServer
 from bellman.engines.source import Source
 from bellman.sensing.observation import Observation
 
@@ -93,6 +93,9 @@ class EngineSession(Protocol):
 
     def energy_meter(self) -> EnergyMeter | None:
         """Return the engine's own meter (the simulated one models energy), or None."""
+
+    def local_server(self) -> LocalServer | None:
+        """Return where the server runs on this machine, for a meter; None where it is unknown."""
 
 
 @dataclass(frozen=True)

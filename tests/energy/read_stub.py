@@ -1,19 +1,26 @@
 """Run in a process of its own with the stub's folder in LD_LIBRARY_PATH: prints what a meter says.
 
-The stub's clock is the virtual loop's, so that joules are known exactly.
+The stub's clock is the virtual loop's, so that joules are known exactly. The "server" is a process
+of this one, and it has a child; in STUB_PROCESSES `server`, `worker`, `mine` and `gone` stand for
+their ids, this process's, and one that nobody has here.
 """
 
 import asyncio
 import ctypes
 import json
+import os
+import subprocess
 import sys
-from collections.abc import Callable
 from dataclasses import asdict
-from typing import Any
+
+import psutil
 
 from bellman.energy.auto import AutoEnergy
+from bellman.energy.base import LocalServer
 from bellman.energy.nvml import NvmlEnergy
-from bellman.virtual_time import VirtualTimeLoop
+from bellman.load.schedule import Phase
+from bellman.timeline import energy_windows
+from tests.energy.in_place import ReadingInPlace
 
 BASELINE_S = 2.0
 EPISODE_S = 10.0
@@ -21,44 +28,84 @@ METERS: dict[str, NvmlEnergy | AutoEnergy] = {
     "nvml": NvmlEnergy(0.1, BASELINE_S),
     "auto": AutoEnergy(0.1, BASELINE_S),
 }
+PHASES = [Phase("first", 0.0, EPISODE_S / 2, 1.0), Phase("second", EPISODE_S / 2, EPISODE_S, 1.0)]
+NOBODY = 2**22 + 1
+"""Above the largest process id that Linux gives."""
 
 
-class ReadingInPlace(VirtualTimeLoop):
-    """A driver's read takes no virtual time, so that no thread is needed for it."""
-
-    def run_in_executor(self, executor: object, read: Callable[..., Any], *arguments: Any) -> Any:
-        future = self.create_future()
-        future.set_result(read(*arguments))
-        return future
-
-
-async def measure(meter_name: str) -> None:
+async def measure(meter_name: str, server: LocalServer | None) -> None:
     """Read at the start, in the middle and at the end of an episode."""
-    meter = METERS[meter_name].create()
     loop = asyncio.get_running_loop()
+    meter = await METERS[meter_name].create(server)
     before_s = loop.time()
     await meter.start()
-    started_after_s = loop.time() - before_s
-    readings = [meter.read()]
-    for _ in range(2):
-        await asyncio.sleep(EPISODE_S / 2)
-        readings.append(meter.read())
+    started_s = loop.time()
+    readings = [await meter.read()]
+    for edge in (1, 2):
+        await asyncio.sleep(started_s + edge * EPISODE_S / 2 - loop.time())
+        readings.append(await meter.read())
     report = await meter.stop()
+    windows = energy_windows(
+        PHASES,
+        [*readings, readings[-1]],
+        report,
+        repeat=0,
+        arm="none",
+        start_s=started_s,
+        incidents=meter.incidents(),
+    )
     print(
         json.dumps(
             {
-                "started_after_s": started_after_s,
+                "started_after_s": started_s - before_s,
                 "readings": [asdict(reading) for reading in readings],
                 "report": asdict(report),
+                "windows": {window.window: asdict(window) for window in windows},
             }
         )
     )
 
 
-if __name__ == "__main__":
+def start_server(environment: dict[str, str]) -> subprocess.Popen[bytes]:
+    """Start a process that has a child; its first line comes when it has."""
+    code = "import subprocess; subprocess.Popen(['sleep', '60']); print(flush=True); input()"
+    server = subprocess.Popen(
+        [sys.executable, "-c", code],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env={**os.environ, **environment},
+    )
+    assert server.stdout is not None
+    server.stdout.readline()
+    return server
+
+
+def main(meter_name: str, library: str | None) -> None:
+    """Measure with the stub, if there is one, and with a server, if processes are named."""
     virtual_loop = ReadingInPlace()
     clock = ctypes.CFUNCTYPE(ctypes.c_double)(virtual_loop.time)
-    if len(sys.argv) > 2:
-        ctypes.CDLL("libnvidia-ml.so.1").stub_set_clock(clock)
+    stub = None if library is None else ctypes.CDLL("libnvidia-ml.so.1")
+    if stub is not None:
+        stub.stub_set_clock(clock)
+    processes = os.environ.get("STUB_PROCESSES")
     with asyncio.Runner(loop_factory=lambda: virtual_loop) as runner:
-        runner.run(measure(sys.argv[1]))
+        if processes is None or stub is None:
+            runner.run(measure(meter_name, None))
+            return
+        visible = os.environ.get("STUB_SERVER_VISIBLE")
+        process = start_server({} if visible is None else {"CUDA_VISIBLE_DEVICES": visible})
+        (worker,) = psutil.Process(process.pid).children()
+        names = {"server": process.pid, "worker": worker.pid, "mine": os.getpid(), "gone": NOBODY}
+        for name, number in names.items():
+            processes = processes.replace(name, str(number))
+        stub.stub_set_processes(processes.encode())
+        try:
+            runner.run(measure(meter_name, LocalServer(process_id=process.pid)))
+        finally:
+            worker.kill()
+            process.kill()
+            process.wait()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else None)

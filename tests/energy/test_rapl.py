@@ -1,5 +1,4 @@
 import asyncio
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +8,7 @@ from bellman.energy.base import EnergyMeter
 from bellman.energy.none import UnmeasuredEnergy
 from bellman.energy.rapl import RaplEnergy
 from bellman.errors import ConfigError
-from bellman.virtual_time import VirtualTimeLoop
+from tests.energy.in_place import ReadingInPlace, run
 
 RANGE_UJ = 1_000_000
 
@@ -28,13 +27,8 @@ def advance(counter: Path, microjoules: int) -> None:
     counter.write_text(f"{(now_uj + microjoules) % (RANGE_UJ + 1)}\n")
 
 
-def run(episode: Callable[[], Awaitable[Any]]) -> Any:
-    with asyncio.Runner(loop_factory=VirtualTimeLoop) as runner:
-        return runner.run(episode())  # type: ignore[arg-type]
-
-
-def meter(powercap: Path, idle_baseline_s: float = 0.0) -> EnergyMeter:
-    return RaplEnergy(idle_baseline_s, powercap=str(powercap)).create()
+async def create(powercap: Path, idle_baseline_s: float = 0.0) -> EnergyMeter:
+    return await RaplEnergy(idle_baseline_s, powercap=str(powercap)).create(None)
 
 
 def test_packages_and_memory_are_added_up_and_parts_left_out(tmp_path: Path) -> None:
@@ -51,15 +45,17 @@ def test_packages_and_memory_are_added_up_and_parts_left_out(tmp_path: Path) -> 
     ]
 
     async def episode() -> Any:
-        rapl = meter(tmp_path)
+        rapl = await create(tmp_path)
         await rapl.start()
         for counter in counters:
             advance(counter, 200_000)
-        return rapl.read(), await rapl.stop()
+        return await rapl.read(), await rapl.stop()
 
     reading, report = run(episode)
     assert reading.energy_j == pytest.approx(0.6)
-    assert (report.method, report.source, report.reason) == ("rapl", "measured", None)
+    assert (report.method, report.source) == ("rapl", "measured")
+    assert "the whole machine's (package-0, package-0 dram, package-1)" in report.reason
+    assert len(report.details["zones_left_out"]) == 3
     assert len(report.details["zones"]) == 3
 
 
@@ -67,13 +63,13 @@ def test_wrap_arounds_between_readings_are_counted(tmp_path: Path) -> None:
     counter = write_zone(tmp_path, "intel-rapl:0", "package-0", RANGE_UJ - 5)
 
     async def episode() -> list[float | None]:
-        rapl = meter(tmp_path)
+        rapl = await create(tmp_path)
         await rapl.start()
         joules = []
         for _ in range(5):  # 0.7 J a second wraps every 1.4 seconds
             advance(counter, 700_000)
             await asyncio.sleep(1.5)  # the background reads in between
-            joules.append(rapl.read().energy_j)
+            joules.append((await rapl.read()).energy_j)
         await rapl.stop()
         return joules
 
@@ -84,12 +80,12 @@ def test_idle_baseline_is_not_part_of_the_episode(tmp_path: Path) -> None:
     counter = write_zone(tmp_path, "intel-rapl:0", "package-0", 0)
 
     async def episode() -> Any:
-        rapl = meter(tmp_path, idle_baseline_s=4.0)
+        rapl = await create(tmp_path, idle_baseline_s=4.0)
         asyncio.get_running_loop().call_later(2.0, advance, counter, 600_000)
         await rapl.start()
-        first = rapl.read()
+        first = await rapl.read()
         advance(counter, 300_000)
-        return first, rapl.read(), await rapl.stop()
+        return first, await rapl.read(), await rapl.stop()
 
     first, last, report = run(episode)
     assert (first.energy_j, last.energy_j) == pytest.approx((0, 0.3))
@@ -100,10 +96,10 @@ def test_a_counter_that_vanishes_makes_the_energy_unknown(tmp_path: Path) -> Non
     counter = write_zone(tmp_path, "intel-rapl:0", "package-0", 0)
 
     async def episode() -> Any:
-        rapl = meter(tmp_path)
+        rapl = await create(tmp_path)
         await rapl.start()
         counter.unlink()
-        return rapl.read(), await rapl.stop()
+        return await rapl.read(), await rapl.stop()
 
     reading, report = run(episode)
     assert reading.energy_j is None
@@ -111,8 +107,126 @@ def test_a_counter_that_vanishes_makes_the_energy_unknown(tmp_path: Path) -> Non
     assert "energy_uj: No such file" in report.reason
 
 
+def test_both_packages_of_another_driver_where_the_first_has_none(tmp_path: Path) -> None:
+    counters = [
+        write_zone(tmp_path, "intel-rapl:0", "psys", 0),
+        write_zone(tmp_path, "intel-rapl-mmio:0", "package-0", 0),
+        write_zone(tmp_path, "intel-rapl-mmio:1", "package-1", 0),
+    ]
+    reading, report = run(lambda: after_each_counts(tmp_path, counters))
+    assert reading.energy_j == pytest.approx(0.4)
+    assert report.details["zones_left_out"] == ["intel-rapl:0 (psys): a part or a sum of others"]
+
+
+def test_the_same_package_of_two_drivers_is_counted_once_and_its_memory_found(
+    tmp_path: Path,
+) -> None:
+    counters = [
+        write_zone(tmp_path, "intel-rapl:0", "package-0", 0),
+        write_zone(tmp_path, "intel-rapl:0:0", "core", 0),
+        write_zone(tmp_path, "intel-rapl-mmio:0", "package-0", 0),
+        write_zone(tmp_path, "intel-rapl-mmio:0:0", "dram", 0),
+    ]
+    reading, report = run(lambda: after_each_counts(tmp_path, counters))
+    assert reading.energy_j == pytest.approx(0.4)
+    assert [zone["name"] for zone in report.details["zones"]] == ["package-0", "package-0 dram"]
+    assert "intel-rapl-mmio:0 (package-0): counted already" in report.details["zones_left_out"]
+
+
+@pytest.mark.parametrize(
+    "zones",
+    [
+        [("intel-rapl:0", "package-0"), ("intel-rapl:1", "package-1")],
+        [("intel-rapl:0", "package-0-die-0"), ("intel-rapl:1", "package-0-die-1")],
+        [("intel-rapl:0", "package-0"), ("intel-rapl:1", "package-0")],  # a kernel that mis-numbers
+        [("intel-rapl:0", "package-0"), ("intel-rapl:0:0", "core"), ("intel-rapl:1", "package-1")],
+    ],
+)
+def test_two_packages_are_two(tmp_path: Path, zones: list[tuple[str, str]]) -> None:
+    counters = [write_zone(tmp_path, zone, name, 0) for zone, name in zones]
+    reading, _ = run(lambda: after_each_counts(tmp_path, counters))
+    assert reading.energy_j == pytest.approx(0.4)
+
+
+async def after_each_counts(powercap: Path, counters: list[Path]) -> Any:
+    """Read after every counter has gone on by 0.2 J."""
+    rapl = await create(powercap)
+    await rapl.start()
+    for counter in counters:
+        advance(counter, 200_000)
+    return await rapl.read(), await rapl.stop()
+
+
+def test_memory_alone_is_no_machine(tmp_path: Path) -> None:
+    write_zone(tmp_path, "intel-rapl:0:0", "dram", 0)
+    assert "no CPU package" in run(lambda: create(tmp_path)).reason
+
+
+def test_the_joules_are_said_to_be_the_whole_machines(tmp_path: Path) -> None:
+    write_zone(tmp_path, "intel-rapl:0", "package-0", 0)
+
+    async def episode() -> Any:
+        rapl = await create(tmp_path)
+        await rapl.start()
+        return rapl.incidents()
+
+    (doubt,) = run(episode)
+    assert doubt.touches(0, 1)
+    assert "every other program's included, and no GPU's" in doubt.text
+
+
+def test_a_counter_that_was_not_read_for_too_long_may_have_gone_round_twice(tmp_path: Path) -> None:
+    counter = write_zone(tmp_path, "intel-rapl:0", "package-0", 0)
+
+    async def episode() -> Any:
+        rapl = await create(tmp_path)
+        await rapl.start()
+        loop = asyncio.get_running_loop()
+        assert isinstance(loop, ReadingInPlace)
+        advance(counter, 300_000)
+        first = await rapl.read()
+        loop.stall(60.0)
+        advance(counter, 300_000)
+        return first, await rapl.read(), await rapl.stop()
+
+    first, last, report = run(episode)
+    assert (first.energy_j, last.energy_j) == (pytest.approx(0.3), None)
+    assert "was not read for 60 s" in last.reason and "more than once" in report.reason
+    assert report.source == "measured"
+
+
+def test_a_package_that_does_not_move_is_null_and_memory_that_does_not_is_doubted(
+    tmp_path: Path,
+) -> None:
+    package = write_zone(tmp_path, "intel-rapl:0", "package-0", 0)
+    memory = write_zone(tmp_path, "intel-rapl:0:0", "dram", 0)
+
+    async def episode(moves: Path) -> Any:
+        rapl = await create(tmp_path)
+        await rapl.start()
+        for _ in range(20):
+            await asyncio.sleep(1.0)
+            advance(moves, 1000)
+        return await rapl.read(), rapl.incidents()
+
+    reading, _ = run(lambda: episode(memory))
+    assert reading.energy_j is None
+    assert reading.reason == "rapl: the energy counter of package-0 does not move"
+    reading, incidents = run(lambda: episode(package))
+    assert reading.energy_j == pytest.approx(0.02)
+    assert "rapl: the energy counter of package-0 dram does not move" in incidents[1].text
+
+
+@pytest.mark.parametrize(("file", "content"), [("energy_uj", "n/a"), ("max_energy_range_uj", "0")])
+def test_a_zone_that_makes_no_sense_is_null(tmp_path: Path, file: str, content: str) -> None:
+    counter = write_zone(tmp_path, "intel-rapl:0", "package-0", 0)
+    (counter.parent / file).write_text(content)
+    absent = run(lambda: create(tmp_path))
+    assert isinstance(absent, UnmeasuredEnergy) and file in absent.reason
+
+
 def test_no_counters_is_null_with_the_reason(tmp_path: Path) -> None:
-    absent = meter(tmp_path)
+    absent = run(lambda: create(tmp_path))
     assert isinstance(absent, UnmeasuredEnergy)
     assert absent.reason.startswith("rapl: no CPU package in")
 
@@ -129,7 +243,7 @@ def test_missing_permission_is_null_with_the_remedy(
         return read_text(path)
 
     monkeypatch.setattr(Path, "read_text", refuse)
-    refused = meter(tmp_path)
+    refused = run(lambda: create(tmp_path))
     assert isinstance(refused, UnmeasuredEnergy)
     assert "energy_uj may be read by root only (sudo chmod a+r" in refused.reason
 

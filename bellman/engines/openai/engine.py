@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 import aiohttp
 
 from bellman.corpus.base import Corpus
+from bellman.energy.base import LocalServer
 from bellman.energy.none import UnmeasuredEnergy
 from bellman.engines.base import Control
 from bellman.engines.openai.child import child_server
@@ -145,7 +146,9 @@ class AttachedEngine:
         self._facts["prefix_cache_reset"] = await reset_prefix_cache(
             self._pool, self.config.root_url
         )
-        if not is_local(self.config.root_url):
+        if is_local(self.config.root_url):
+            session.server = LocalServer(port=port_of(self.config.root_url))
+        else:
             session.meter = UnmeasuredEnergy(REMOTE)
         yield session
 
@@ -199,6 +202,12 @@ def is_local(url: str) -> bool:
     """Whether a URL names this machine by a loopback address."""
     host = urlsplit(url).hostname or ""
     return host in {"localhost", "::1"} or host.startswith("127.")
+
+
+def port_of(url: str) -> int:
+    """Return the port that a URL names or means."""
+    parts = urlsplit(url)
+    return parts.port or {"https": 443}.get(parts.scheme, 80)
 
 
 def _gateway(upstream_url: str) -> AbstractAsyncContextManager[str]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import aiohttp
 
-from bellman.energy.base import EnergyMeter
+from bellman.energy.base import EnergyMeter, LocalServer
 from bellman.engines.base import (
     Completion,
     EngineDied,
@@ -94,6 +94,8 @@ class OpenAISession:
         self._died = died
         self.meter: EnergyMeter | None = None
         """What reads the server's energy, where the configured meter must not."""
+        self.server: LocalServer | None = None
+        """Where it runs, where that is on this machine."""
 
     async def generate(self, request: Request, on_headers: HeadersCallback) -> Completion:
         """Stream one chat completion; see `EngineSession.generate`."""
@@ -123,6 +125,10 @@ class OpenAISession:
     def energy_meter(self) -> EnergyMeter | None:
         """Return None where the configured meter may read this machine's devices."""
         return self.meter
+
+    def local_server(self) -> LocalServer | None:
+        """Return what the engine knows of the server's process."""
+        return self.server
 
     async def _stream(self, request: Request, on_headers: HeadersCallback) -> Completion:
         url = f"{self._server.root_url}/v1/chat/completions"

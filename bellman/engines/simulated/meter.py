@@ -1,9 +1,9 @@
 """The simulated engine's energy meter: exact integrals of the model, readable at any instant."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
-from bellman.energy.base import EnergyReading, EnergyReport
+from bellman.energy.base import EnergyReading, EnergyReport, Incident
 
 
 class ModelledMeter:
@@ -18,7 +18,7 @@ class ModelledMeter:
         """Begin to count."""
         self._start_j = self._joules_at(asyncio.get_running_loop().time())
 
-    def read(self) -> EnergyReading:
+    async def read(self) -> EnergyReading:
         """Return the joules since the start."""
         now_s = asyncio.get_running_loop().time()
         return EnergyReading(now_s, self._joules_at(now_s) - self._start_j)
@@ -26,3 +26,7 @@ class ModelledMeter:
     async def stop(self) -> EnergyReport:
         """Report the model's coefficients."""
         return EnergyReport(method="modelled", source="simulated", details=self._details)
+
+    def incidents(self) -> Sequence[Incident]:
+        """Return none: the model is read without fail."""
+        return ()

@@ -129,6 +129,9 @@ class SimulatedSession:
         """Return the model's meter."""
         return ModelledMeter(self._joules_at, self._energy_details)
 
+    def local_server(self) -> None:
+        """Return None: there is no server's process."""
+
     def finish(self, sequence: Sequence) -> None:
         """Hand over a sequence that the scheduler has finished."""
         answer = self._answers.pop(sequence, None)

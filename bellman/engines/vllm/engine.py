@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Self
 import aiohttp
 
 from bellman.app.obedience import Obedience
+from bellman.energy.base import LocalServer
 from bellman.engines.base import Control, EngineSession
 from bellman.engines.openai.engine import reset_prefix_cache, start_episode
 from bellman.engines.openai.kv_cache import read_kv_cache
@@ -115,7 +116,9 @@ class RunningVllm:
     async def session(self, control: Control) -> AsyncIterator[EngineSession]:
         """Open an episode on the idle server: law restarted, prefix cache emptied."""
         assert self._pool is not None and self._server is not None, "use it in `async with`"
+        assert self.process is not None
         session = await start_episode(self._pool, self._server, control, self._why_gone)
+        session.server = LocalServer(process_id=self.process.process_id)
         if not await reset_prefix_cache(self._pool, self._server.root_url):
             raise RunError("the vLLM server did not reset its prefix cache between two episodes")
         if self.config.length_forced and self._bank is not None:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 
-from bellman.energy.base import EnergyMeter
+from bellman.energy.base import EnergyMeter, LocalServer
 from bellman.engines.base import (
     Completion,
     EngineSession,
@@ -31,6 +31,10 @@ class LengthForcedSession:
     def energy_meter(self) -> EnergyMeter | None:
         """Return the session's own meter."""
         return self.session.energy_meter()
+
+    def local_server(self) -> LocalServer | None:
+        """Return the session's own server."""
+        return self.session.local_server()
 
 
 def with_bank_length(request: Request, bank: ResponseBank) -> Request:

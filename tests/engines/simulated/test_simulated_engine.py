@@ -165,7 +165,7 @@ def test_energy_is_readable_at_any_instant_and_grows_evenly_within_a_step() -> N
         answer = asyncio.create_task(caller.send(prompt_tokens=8000))
         readings = []
         for _ in range(4):  # within the prefill step of some 200 ms
-            readings.append(meter.read().energy_j)
+            readings.append((await meter.read()).energy_j)
             await asyncio.sleep(0.03)
         steps = [b - a for a, b in pairwise(readings)]
         assert steps == pytest.approx([steps[0]] * 3)
