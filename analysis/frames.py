@@ -156,12 +156,15 @@ def unknown_quantities(requests: pd.DataFrame) -> list[str]:
 
 
 def energy_doubts(windows: pd.DataFrame) -> list[str]:
-    """Return why to distrust joules that were read: a line for each such window."""
+    """Return why to distrust joules that were read: a line for each reason."""
     doubtful = windows[windows["energy_j"].notna() & windows["reason"].notna()]
+    of_reason: dict[str, list[str]] = {}
     columns = (doubtful[name] for name in ("window", "repeat", "arm", "reason"))
+    for window, repeat, arm, reason in zip(*columns, strict=True):
+        of_reason.setdefault(reason, []).append(f"{window} energy of repeat {repeat + 1}, {arm}")
     return [
-        f"{window} energy of repeat {repeat + 1}, {arm}: {reason}"
-        for window, repeat, arm, reason in zip(*columns, strict=True)
+        f"{first}{f' and {len(more)} more windows' if more else ''}: {reason}"
+        for reason, (first, *more) in of_reason.items()
     ]
 
 

@@ -212,8 +212,8 @@ def doubts(
     uncertain_s, length_s = before.uncertain_s + after.uncertain_s, after.time_s - before.time_s
     if uncertain_s > DISAGREEMENT * length_s:
         found.append(
-            f"the window's edges are uncertain by {uncertain_s:.2g} s of its {length_s:.2g} s: "
-            "the energy counter moves in steps"
+            "a short window for a counter that moves in steps: its edges are uncertain by "
+            f"{uncertain_s:.1g} s"
         )
     if (
         sampled_j is not None

@@ -76,7 +76,7 @@ def test_warnings_of_episodes_and_meters_stand_first(tmp_path):
     folder = write_run(tmp_path / "run", doubtful)
     text = " ".join(printed(folder).split())
     assert text.startswith("warning: more than 100 sequences (2 of 2 episodes); warmup energy of")
-    assert "differ by +40.0%; and 11 more" in text
+    assert "none and 11 more windows: counter and power samples differ by +40.0%" in text
     (folder / "figures").mkdir()
     assert "more than 100 sequences" in report.write(folder).read_text()
 

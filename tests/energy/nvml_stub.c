@@ -8,7 +8,7 @@
    STUB_FAULTS holds one fault per semicolon, "kind,card,from,to,code", by the clock in seconds:
    `energy`, `power` and `processes` make that query return the code, `still` freezes the counter,
    `reset` sets it to 0 at `from`. STUB_STEP_S is the time between two moves of the counter,
-   STUB_UNIT a factor on what it says. stub_set_processes() takes the process ids on each card,
+   STUB_UNIT a factor on what it says. stub_set_processes() or STUB_PROCESS_IDS give the process ids on each card,
    "1 2;3"; while stub_set_hang(1) is in force neither initialization nor a counter comes back.
    Without a clock of the test's the time is the machine's. */
 
@@ -119,6 +119,7 @@ static void hang(void) {
 int nvmlInitWithFlags(unsigned flags) {
     (void)flags;
     hang();
+    if (getenv("STUB_PROCESS_IDS")) stub_set_processes(getenv("STUB_PROCESS_IDS"));
     const char *code = getenv("STUB_INIT");
     if (code && atoi(code)) return atoi(code);
     char *copy = strdup(getenv("STUB_GPUS")), *state = NULL;
