@@ -1,12 +1,14 @@
-"""Builds a corpus from the rows of a `datasets.Dataset`: one document a row."""
+"""Builds a corpus from the rows of a data set: one document a row."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from bellman.corpus.base import Corpus, Document
+from bellman.corpus.cells import cell_id, cell_text
 from bellman.corpus.sentences import split_paragraphs
-from bellman.errors import ConfigError, require
+from bellman.errors import ConfigError, RunError, require
+from bellman.row_files.text import shown
 
 EMPTY_DOCUMENT = "empty document"
 EMPTY_REFERENCE = "empty reference"
@@ -57,18 +59,34 @@ def corpus_from_documents(
 
 
 def documents_from_rows(
-    rows: Iterable[Mapping[str, Any]],
+    rows: Iterable[tuple[str, Sequence[Any]]],
     document_column: str,
     summary_column: str,
     id_column: str | None,
-) -> Iterable[Document]:
-    """Read rows into documents; without an id column the id is the row's number from 0.
+) -> Iterator[Document]:
+    """Read rows, (place, document, summary and id), into documents; a null is an empty text.
 
-    A null is an empty text.
+    Without an id column the id is the row's number from 0. Raises `RunError` with place and column.
     """
-    for number, row in enumerate(rows):
-        document_id = str(number) if id_column is None else str(row[id_column])
-        yield document_from_text(document_id, row[document_column] or "", row[summary_column] or "")
+    places: dict[str, str] = {}
+    for number, (place, (document, summary, *names)) in enumerate(rows):
+        document_id = cell_id(names[0], place, id_column) if id_column else str(number)
+        if document_id in places:
+            raise RunError(
+                f"{place}: {id_column}={shown(document_id)} is the id of {places[document_id]}, "
+                "too, must be unique"
+            )
+        places[document_id] = place
+        yield document_from_text(
+            document_id,
+            cell_text(document, place, document_column) or "",
+            cell_text(summary, place, summary_column) or "",
+        )
+
+
+def wanted_columns(document_column: str, summary_column: str, id_column: str | None) -> list[str]:
+    """Return the columns in the order that `documents_from_rows` takes their values in."""
+    return [document_column, summary_column, *([] if id_column is None else [id_column])]
 
 
 def require_limit(limit_documents: int | None) -> None:

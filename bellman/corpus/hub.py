@@ -5,7 +5,12 @@ import urllib.request
 from dataclasses import dataclass
 
 from bellman.corpus.base import Corpus
-from bellman.corpus.documents import corpus_from_documents, documents_from_rows, require_limit
+from bellman.corpus.documents import (
+    corpus_from_documents,
+    documents_from_rows,
+    require_limit,
+    wanted_columns,
+)
 from bellman.errors import ConfigError, RunError
 
 REACHABLE_WITHIN_S = 5.0
@@ -53,9 +58,14 @@ class HubDataset:
             if column not in rows.column_names:
                 known = ", ".join(rows.column_names)
                 raise ConfigError("corpus column", column, f"{self.repository} has {known}")
-        documents = documents_from_rows(
-            rows, self.document_column, self.summary_column, self.id_column
+        names = (self.document_column, self.summary_column, self.id_column)
+        columns = wanted_columns(*names)
+        # The other columns are not looked at: images and sound would be decoded.
+        placed = (
+            (f"{self.repository} row {number}", [row[column] for column in columns])
+            for number, row in enumerate(rows.select_columns(list(dict.fromkeys(columns))))
         )
+        documents = documents_from_rows(placed, *names)
         return corpus_from_documents(self.name, self.licence, documents, self.limit_documents)
 
     def _remedy(self, reason: str) -> str:

@@ -94,3 +94,41 @@ def test_a_folder_without_clients_says_so(tmp_path):
 def test_an_empty_window_says_so(folder):
     with pytest.raises(RunError, match=r"no request from 5000\.0 s"):
         draw(folder, start_s=5000, length_s=100)
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        (b"0,nan,1.0,Gamma,1.0,0.5", "expected start, rate"),
+        (b"0,-1,1.0,Gamma,1.0,0.5", "expected start, rate"),
+        (b"0,inf,1.0,Gamma,1.0,0.5", "expected start, rate"),
+        (b'0,"1,1.0,Gamma,1.0,0.5', "expected start, rate"),
+        (b"0,1,1,Gamma,1,1\n0,1,1,Gamma,1,1", "start 0 is not after the row's before it"),
+        (b"0,1,1,Gamm\xe4,1,1", "not UTF-8 at byte"),
+    ],
+)
+def test_a_row_that_is_no_window_is_named(folder, line, message):
+    (folder / "chunk-1-trace.csv").write_bytes(line)
+    with pytest.raises(RunError, match=rf"^.*chunk-1-trace\.csv:\d: {message}.*$"):
+        draw(folder)
+
+
+@pytest.mark.parametrize(
+    "lengths",
+    [
+        "{1: nan}",
+        "{'a': 1}",
+        "{1: -1.0}",
+        f"{{{2**70}: 1.0}}",
+        "(" * 10_000,
+        "{1: 1e999}",
+        "[1]",
+        None,
+        5,
+    ],
+)
+def test_lengths_that_are_none_are_named(folder, lengths):
+    content = {"0": {"input_tokens": lengths, "output_tokens": "{1: 1.0}"}}
+    (folder / "chunk-1-dataset.json").write_text(json.dumps(content))
+    with pytest.raises(RunError, match=r"^.*chunk-1-dataset\.json: not a ServeGen data set: .*$"):
+        draw(folder)

@@ -186,7 +186,7 @@ def test_any_columns_of_csv_json_lines_and_parquet_are_the_same_trace(tmp_path):
             "a.jsonl:1: timestamp=\\[\\] is not a time in s",
         ),
         ("a.parquet", "nonsense", "a.parquet: not a parquet file"),
-        ("a.txt", "1 2 3", "a.txt: a trace is one of .csv, .jsonl, .parquet"),
+        ("a.txt", "1 2 3", "a.txt: arrivals.path must be one of .csv, .jsonl, .parquet"),
     ],
 )
 def test_a_bad_row_is_named_by_file_and_line(tmp_path, name, text, message):
@@ -195,7 +195,7 @@ def test_a_bad_row_is_named_by_file_and_line(tmp_path, name, text, message):
 
 
 def test_a_missing_file_and_a_missing_path_say_so(tmp_path):
-    with pytest.raises(RunError, match=r"no such trace file, set arrivals\.path"):
+    with pytest.raises(RunError, match=r"no such file, set arrivals\.path"):
         replay("trace", tmp_path / "none.csv")
     with pytest.raises(ConfigError, match=r"^arrivals\.path="):
         arrivals("trace")

@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 from bellman.corpus.base import Corpus
 from bellman.engines.simulated.bank import Response
 from bellman.errors import RunError, require
+from bellman.row_files.text import shown
 
 RECORDED_RESPONSES = pa.schema(
     [
@@ -31,6 +32,8 @@ RECORDED_RESPONSES = pa.schema(
         ("finish_reason", pa.string()),
     ]
 )
+NULLABLE = ("prompt_tokens",)
+LOWEST = {"asked_words": 1, "words": 0, "output_tokens": 0, "prompt_tokens": 0}
 METADATA_KEY = b"bellman"
 METADATA_FIELDS = (
     "model",
@@ -146,16 +149,41 @@ def read_recorded(file: Path) -> tuple[pa.Table, dict[str, Any]]:
         table = pq.read_table(file)
         metadata = json.loads((table.schema.metadata or {})[METADATA_KEY])
         rows = table.select(RECORDED_RESPONSES.names).cast(RECORDED_RESPONSES)
-        missing = [field for field in METADATA_FIELDS if field not in metadata]
-    except (OSError, KeyError, ValueError, pa.ArrowException) as error:
-        reason = str(error).splitlines()[0]
+        rows.validate(full=True)  # else text that is no UTF-8 fails when it is looked up
+    except (OSError, KeyError, ValueError, RecursionError, pa.ArrowException) as error:
+        reason = shown(str(error).split("\n", 1)[0])
         raise RunError(f"{file} is no response bank ({reason}); record one again") from None
+    if not isinstance(metadata, dict) or not isinstance(metadata.get("text_digests", {}), dict):
+        raise RunError(f"{file} is no response bank (its metadata are no object); record one again")
+    missing = [field for field in METADATA_FIELDS if field not in metadata]
     if missing:
         raise RunError(
             f"{file} is no response bank, or an older one (no {missing[0]} in its metadata): "
             "record it again with scripts/record_responses.py"
         )
+    check_rows(file, rows)
     return rows, metadata
+
+
+def check_rows(file: Path, table: pa.Table) -> None:
+    """Raise `RunError` with row and column of a cell that no answer has, or of a second answer."""
+    seen: dict[tuple[str, int], int] = {}
+    for number, row in enumerate(table.to_pylist(), start=1):
+        for column, value in row.items():
+            # What a server did not report of a prompt or an answer is null.
+            known = value is not None or column in NULLABLE
+            lowest = LOWEST.get(column)
+            if not known or (lowest is not None and value is not None and value < lowest):
+                raise RunError(
+                    f"{file}: row {number}: {column}={value} cannot be of an answer; record it "
+                    "again with scripts/record_responses.py"
+                )
+        first = seen.setdefault((row["document_id"], row["asked_words"]), number)
+        if first != number:
+            raise RunError(
+                f"{file}: row {number}: the answer of document {shown(row['document_id'])} for "
+                f"{row['asked_words']} words is in row {first}, too"
+            )
 
 
 def write_recorded(table: pa.Table, metadata: dict[str, Any], file: Path) -> None:

@@ -11,6 +11,7 @@ import json
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import isfinite
 from pathlib import Path
 
 import numpy as np
@@ -19,8 +20,14 @@ from numpy.typing import NDArray
 from bellman.errors import RunError
 from bellman.load.processes import PROCESSES
 from bellman.load.traces.workload import Workload
+from bellman.row_files.text import read_lines, shown
 
 PROMPT, OUTPUT = "input_tokens", "output_tokens"
+NOT_LENGTHS = (
+    *(OSError, ValueError, SyntaxError, AttributeError, TypeError),
+    *(OverflowError, RecursionError, MemoryError),
+)
+"""What reading a file that is something else can raise, with too long numbers and deep brackets."""
 LAST_WINDOW_S = 600.0
 """Length of the last window, whose end no row gives."""
 
@@ -44,21 +51,27 @@ class Window:
 def read_windows(path: Path, start_s: float, end_s: float) -> list[Window]:
     """Read the windows of one client that overlap [start_s, end_s), cut to it."""
     rows: list[tuple[float, float, str, float]] = []
-    with path.open(newline="") as file:
-        for number, fields in enumerate(csv.reader(file), start=1):
-            try:
-                at_s, rate_rps, _, name, shape, _ = fields
-                rows.append((float(at_s), float(rate_rps), name.lower(), float(shape)))
-            except ValueError:
-                raise RunError(
-                    f"{path}:{number}: expected start, rate, cv, distribution, shape, scale; "
-                    f"got {','.join(fields)[:80]}"
-                ) from None
-            if rows[-1][1] > 0 and (rows[-1][2] not in PROCESSES or rows[-1][3] <= 0):
-                raise RunError(
-                    f"{path}:{number}: distribution {name!r} of shape {shape}, "
-                    f"known are {', '.join(PROCESSES)} of shape > 0"
-                )
+    for number, line in read_lines(path):
+        if not line.strip():
+            continue
+        try:
+            at_s, rate_rps, _, name, shape, _ = next(csv.reader([line]))
+            row = (float(at_s), float(rate_rps), name.strip().lower(), float(shape))
+            if not all(map(isfinite, (row[0], row[1], row[3]))) or row[1] < 0:
+                raise ValueError
+        except (ValueError, csv.Error):
+            raise RunError(
+                f"{path}:{number}: expected start, rate, cv, distribution, shape, scale; "
+                f"got {shown(line)}"
+            ) from None
+        if row[1] > 0 and (row[2] not in PROCESSES or row[3] <= 0):
+            raise RunError(
+                f"{path}:{number}: distribution {shown(name)!r} of shape {shape}, "
+                f"known are {', '.join(PROCESSES)} of shape > 0"
+            )
+        if rows and row[0] <= rows[-1][0]:
+            raise RunError(f"{path}:{number}: start {at_s} is not after the row's before it")
+        rows.append(row)
     starts = [row[0] for row in rows]
     ends = [*starts[1:], starts[-1] + LAST_WINDOW_S] if starts else []
     return [
@@ -93,15 +106,20 @@ def read_lengths(path: Path) -> list[Lengths]:
             tokens = {}
             for name in (PROMPT, OUTPUT):
                 shares = {int(k): float(v) for k, v in ast.literal_eval(fields[name]).items()}
-                values = np.array(sorted(value for value in shares if value > 0), dtype=np.int32)
+                if not all(isfinite(share) and share >= 0 for share in shares.values()):
+                    raise ValueError(f"{name} at {start} has shares that are no probabilities")
+                values = np.array(
+                    sorted(value for value, share in shares.items() if value > 0 and share > 0),
+                    dtype=np.int32,
+                )
                 if len(values):
                     tokens[name] = (values, np.cumsum([shares[int(value)] for value in values]))
             if len(tokens) == 2:
                 found.append(Lengths(float(start), tokens))
     except KeyError as error:
-        raise RunError(f"{path}: no field {error}, it has {', '.join(fields)}") from None
-    except (OSError, ValueError, SyntaxError, AttributeError, TypeError) as error:
-        raise RunError(f"{path}: not a ServeGen data set: {error}") from None
+        raise RunError(f"{path}: no field {error}, it has {shown(', '.join(fields))}") from None
+    except NOT_LENGTHS as error:
+        raise RunError(f"{path}: not a ServeGen data set: {shown(str(error))}") from None
     return sorted(found, key=lambda lengths: lengths.start_s)
 
 
@@ -123,6 +141,8 @@ def draw_workload(
     output lengths are drawn independently, because the data gives each one's distribution only.
     """
     end_s = start_s + length_s
+    if folder.is_file():
+        raise RunError(f"{folder}: a file; set arrivals.path to a folder of ServeGen's")
     paths = sorted(folder.glob("chunk-*-trace.csv"))
     if not paths:
         raise RunError(f"{folder}: no chunk-*-trace.csv of ServeGen, set arrivals.path")

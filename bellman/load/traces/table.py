@@ -12,11 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bellman.errors import RunError
-from bellman.load.traces.files import read_rows
 from bellman.load.traces.values import parse_hash_ids, parse_priority, parse_time_s, parse_tokens
 from bellman.load.traces.workload import Workload
+from bellman.row_files.read import read_rows
+from bellman.row_files.text import shown
 
-A_LENGTH = "a whole number of tokens, 0 or more"
+A_LENGTH = "a whole number of tokens, 0 or more, below 2**31"
 HASH_IDS = "a list of whole numbers, 0 or more"
 A_PRIORITY = "a whole number of 32 bits"
 
@@ -62,13 +63,13 @@ def read_table(
     lengths = [kind for kind, name in (("prompt", prompt.name), ("output", output.name)) if name]
     left_out: Counter[str] = Counter()
     appends = [column.values.append for column in columns]
-    for place, values in read_rows(path, [str(column.name) for column in columns]):
+    for place, values in read_rows(path, [str(column.name) for column in columns], "arrivals.path"):
         row: list[Any] = []
         try:
             for column, value in zip(columns, values, strict=True):
                 row.append(column.parse(value))
-        except (ValueError, TypeError, OverflowError):
-            text = f"{place}: {column.name}={value!r} is not {column.expected}"
+        except (ValueError, TypeError, ArithmeticError, RecursionError):
+            text = f"{place}: {column.name}={shown(repr(value))} is not {column.expected}"
             raise RunError(text) from None
         tokens = row[1 : 1 + len(lengths)]
         if 0 in tokens:

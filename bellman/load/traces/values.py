@@ -14,25 +14,33 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def parse_time_s(value: Any, unit: str) -> float:
-    """Return an instant in seconds since some epoch; raises ValueError for anything else."""
-    if unit != ISO:
-        seconds = float(value) * SECONDS_PER[unit]
-        if not math.isfinite(seconds):
-            raise ValueError
-        return seconds
-    if isinstance(value, str):
+    """Return an instant in seconds since some epoch; raises ValueError for anything else.
+
+    An instant with a calendar (a timestamp of parquet) is one in every unit.
+    """
+    if isinstance(value, str) and unit == ISO:
         value = datetime.fromisoformat(value.strip())
-    elif not isinstance(value, datetime):
+    if isinstance(value, datetime):
+        if value.tzinfo is None:
+            value = value.replace(tzinfo=UTC)
+        return float((value - _EPOCH).total_seconds())
+    if unit == ISO:
         raise ValueError
-    if value.tzinfo is None:
-        value = value.replace(tzinfo=UTC)
-    return float((value - _EPOCH).total_seconds())
+    return _number(value) * SECONDS_PER[unit]
+
+
+def _number(value: Any) -> float:
+    """Return a finite number; a boolean is none, though Python takes it for one."""
+    number = float(value)
+    if isinstance(value, bool) or not math.isfinite(number):
+        raise ValueError
+    return number
 
 
 def parse_tokens(value: Any) -> int:
     """Return a whole number of tokens, 0 or more; raises ValueError for anything else."""
-    tokens = float(value)
-    if not tokens.is_integer() or tokens < 0:
+    tokens = _number(value)
+    if not tokens.is_integer() or not 0 <= tokens < 2**31:
         raise ValueError
     return int(tokens)
 
@@ -49,7 +57,7 @@ def parse_hash_ids(value: Any) -> tuple[int, ...]:
 
 def parse_priority(value: Any) -> int:
     """Return a priority, a whole number of 32 bits; raises ValueError for anything else."""
-    priority = float(value)
+    priority = _number(value)
     if not priority.is_integer() or abs(priority) >= 2**31:
         raise ValueError
     return int(priority)

@@ -111,3 +111,59 @@ def test_what_is_no_bank_is_refused(tmp_path: Path) -> None:
         RecordedBank(str(path)).open(CORPUS)
     with pytest.raises(ValueError, match="metadata lacks decoding"):
         write_recorded(rows(), {k: v for k, v in metadata().items() if k != "decoding"}, path)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"text": None}, "row 3: text=None cannot be of an answer"),
+        ({"document_id": None}, "row 3: document_id=None cannot be of an answer"),
+        ({"output_tokens": None}, "row 3: output_tokens=None cannot be of an answer"),
+        ({"output_tokens": -1}, "row 3: output_tokens=-1 cannot be of an answer"),
+        ({"asked_words": 0}, "row 3: asked_words=0 cannot be of an answer"),
+        ({"document_id": "a"}, "row 3: the answer of document a for 40 words is in row 1, too"),
+    ],
+)
+def test_a_row_that_is_no_answer_is_named(
+    tmp_path: Path, change: dict[str, Any], message: str
+) -> None:
+    path = tmp_path / "bank.parquet"
+    answers = rows().to_pylist()
+    answers[2] |= change
+    write_recorded(pa.Table.from_pylist(answers, RECORDED_RESPONSES), metadata(), path)
+    with pytest.raises(RunError, match=rf"^{path}: {message}"):
+        RecordedBank(str(path)).open(CORPUS)
+
+
+def test_a_prompt_whose_tokens_no_server_reported_will_do(tmp_path: Path) -> None:
+    path = tmp_path / "bank.parquet"
+    answers = [row | {"prompt_tokens": None} for row in rows().to_pylist()]
+    write_recorded(pa.Table.from_pylist(answers, RECORDED_RESPONSES), metadata(), path)
+    assert RecordedBank(str(path)).open(CORPUS).lookup("a", 40).output_tokens == 80
+
+
+@pytest.mark.parametrize(
+    ("column", "cells"),
+    [
+        ("asked_words", pa.array(["forty"] * 4)),
+        ("asked_words", pa.array([2**40] * 4)),
+        ("asked_words", pa.array([0.5] * 4)),
+        ("text", pa.array([[["a"]]] * 4)),
+        ("text", pa.array([b"\xff"] * 4, pa.binary())),
+    ],
+)
+def test_a_column_of_another_kind_is_one_line(tmp_path: Path, column: str, cells: pa.Array) -> None:
+    path = tmp_path / "bank.parquet"
+    write_recorded(rows(), metadata(), path)
+    table = pq.read_table(path)
+    pq.write_table(table.set_column(table.schema.names.index(column), column, cells), path)
+    with pytest.raises(RunError, match=rf"^{path} is no response bank \(.*$"):
+        RecordedBank(str(path)).open(CORPUS)
+
+
+@pytest.mark.parametrize("content", [b"[1]", b"{", b"\xff", b"[" * 100_000, b'{"text_digests": 1}'])
+def test_metadata_of_another_kind_are_one_line(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "bank.parquet"
+    pq.write_table(rows().replace_schema_metadata({b"bellman": content}), path)
+    with pytest.raises(RunError, match=rf"^{path} is no response bank \(.*$"):
+        RecordedBank(str(path)).open(CORPUS)

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from bellman.corpus.jsonl import JsonLines
+from bellman.corpus.document_file import DocumentFile
 from bellman.errors import ConfigError, RunError
 
 
@@ -19,7 +19,7 @@ def test_reads_configured_columns_in_order(tmp_path: Path) -> None:
         "",
         '{"key": 7, "article": "Vier.", "tl;dr": "Kurz.", "other": []}',
     )
-    corpus = JsonLines(path, "article", "tl;dr", "key", name="mine").load()
+    corpus = DocumentFile(path, "article", "tl;dr", "key", name="mine").load()
     first, second = corpus.documents
     assert (first.document_id, second.document_id) == ("b", "7")
     assert first.text == "One. Two.\n\nThree."
@@ -37,46 +37,49 @@ def test_empty_texts_are_counted_and_left_out(tmp_path: Path) -> None:
         '{"document": "A.", "summary": ""}',
         '{"document": "D.", "summary": "E."}',
     )
-    corpus = JsonLines(path).load()
+    corpus = DocumentFile(path).load()
     assert [document.document_id for document in corpus.documents] == ["0", "4"]
     assert corpus.left_out == {"empty document": 2, "empty reference": 1}
-    assert len(JsonLines(path, limit_documents=1).load().documents) == 1
+    assert len(DocumentFile(path, limit_documents=1).load().documents) == 1
 
 
 def test_no_document_left_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="at least one document; left out: 1 empty reference"):
-        JsonLines(write(tmp_path, '{"document": "A.", "summary": null}')).load()
+        DocumentFile(write(tmp_path, '{"document": "A.", "summary": null}')).load()
     with pytest.raises(ConfigError, match="no rows"):
-        JsonLines(write(tmp_path)).load()
+        DocumentFile(write(tmp_path)).load()
 
 
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("{nonsense}", r"documents\.jsonl line 2: not JSON"),
-        ("[1, 2]", "line 2: must be a JSON object, not list"),
-        (b'{"document": "\xff", "summary": "x"}', "line 2: not UTF-8 at byte 14"),
-        ('{"document": ["A."], "summary": "x"}', "line 2: document must be text or null, not list"),
+        ("{nonsense}", r"documents\.jsonl:2: not a JSON object"),
+        ("[1, 2]", r"jsonl:2: not a JSON object: \[1, 2\]"),
+        (b'{"document": "\xff", "summary": "x"}', "jsonl:2: not UTF-8 at byte 14"),
+        (
+            '{"document": ["A."], "summary": "x"}',
+            "jsonl:2: document must be text or null, not list",
+        ),
     ],
 )
 def test_a_bad_line_is_named(tmp_path: Path, line: str | bytes, message: str) -> None:
     path = write(tmp_path, '{"document": "A.", "summary": "B."}', line)
     with pytest.raises(RunError, match=message):
-        JsonLines(path).load()
+        DocumentFile(path).load()
 
 
 def test_a_missing_column_is_named_with_what_is_there(tmp_path: Path) -> None:
     path = write(tmp_path, '{"text": "A.", "summary": "B."}')
-    with pytest.raises(ConfigError, match=r"document: not in .* line 1, which has text, summary"):
-        JsonLines(path).load()
+    with pytest.raises(RunError, match=r"jsonl:1: no field 'document', it has text, summary$"):
+        DocumentFile(path).load()
 
 
 def test_an_id_that_comes_twice_is_refused(tmp_path: Path) -> None:
     path = write(tmp_path, *['{"id": "x", "document": "A.", "summary": "B."}'] * 2)
-    with pytest.raises(ConfigError, match="document_id=x: must be unique"):
-        JsonLines(path, id_column="id").load()
+    with pytest.raises(RunError, match=r"jsonl:2: id=x is the id of .*jsonl:1, too, must be uniq"):
+        DocumentFile(path, id_column="id").load()
 
 
 def test_a_missing_file_is_refused_before_anything_runs() -> None:
     with pytest.raises(ConfigError, match=r"corpus\.path=nowhere\.jsonl"):
-        JsonLines("nowhere.jsonl")
+        DocumentFile("nowhere.jsonl")
