@@ -14,7 +14,7 @@ from bellman.load.pacing import PacingStatistics
 from bellman.load.schedule import Schedule, ScheduledRequest
 from bellman.records import RequestRecord
 from bellman.sensing.observation import Observation
-from bellman.signal import SignalReceiver, format_level
+from bellman.signal import SignalReceiver
 from bellman.timeline import EnergyWindow, Timeline, TimelineRow, energy_windows, read_at
 
 
@@ -152,15 +152,18 @@ async def run_episode(
 
 
 def counted(before: Observation | None, after: Observation | None, counter: str) -> int | None:
-    """Return how far an engine's counter went during the episode; None where it has none."""
+    """Return how far an engine's counter went during the episode.
+
+    None where it has none, or where it went back: the server restarted, and what it did is lost.
+    """
     start = getattr(before, counter, None)
     end = getattr(after, counter, None)
-    return None if start is None or end is None else int(end - start)
+    return None if start is None or end is None or end < start else int(end - start)
 
 
 async def poll_signal(session: EngineSession, app: SummarizationApp, period_s: float) -> None:
     """Hand the published level to the application every `period_s`, until cancelled."""
     while True:
         state = await session.state()
-        app.receive([] if state.level is None else [format_level(state.level)])
+        app.receive(state.level_values)
         await asyncio.sleep(period_s)

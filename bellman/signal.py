@@ -1,11 +1,15 @@
 """The congestion signal: one number in [0, 1], its age, and how it travels in a response header."""
 
-import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 HEADER = "x-bellman-congestion"
 """Response header that carries the level, as a plain decimal number."""
+LONGEST = 32
+"""Characters of the longest value that is read: a double's shortest exact form has fewer."""
+PLAIN_DECIMAL = re.compile(r"0+(\.[0-9]+)?|0*1(\.0+)?")
+"""ASCII digits with an optional fraction, 0 to 1: no sign, exponent, bare point or underscore."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,23 +21,28 @@ class Signal:
 
 
 def format_level(level: float) -> str:
-    """Write a level as the header's value (four decimals: finer than any ladder of budgets)."""
-    return f"{level:.4f}"
+    """Write a level as the header's value (four decimals: finer than any ladder of budgets).
+
+    Raises ValueError for a number outside [0, 1], which no receiver would take.
+    """
+    if not 0.0 <= level <= 1.0:
+        raise ValueError(f"{level} is no level: it must be in [0, 1]")
+    return f"{abs(level):.4f}"  # abs: -0.0 is in the range, its sign is no part of a level
 
 
 def parse_level(values: Sequence[str]) -> float | None:
     """Read the level from all values of the header in one response.
 
-    Returns None for anything but exactly one finite decimal number in [0, 1]: a missing header,
-    two headers, `nan`, `1e309`, `-3` or `0,5` must change nothing at the receiver.
+    Returns None for anything but exactly one plain decimal number in [0, 1]: a missing header,
+    two headers, `nan`, `1e-3`, `-3`, `.5`, `0_1` or `0,5` must change nothing at the receiver.
+    Blanks and tabs around it are no part of a field's value (RFC 9110, section 5.5).
     """
     if len(values) != 1:
         return None
-    try:
-        level = float(values[0])
-    except ValueError:
+    value = values[0].strip(" \t")
+    if len(value) > LONGEST or PLAIN_DECIMAL.fullmatch(value) is None:
         return None
-    return level if math.isfinite(level) and 0.0 <= level <= 1.0 else None
+    return float(value)
 
 
 class SignalReceiver:

@@ -12,6 +12,7 @@ from bellman.controllers.base import Controller
 from bellman.energy.base import EnergyMeter, LocalServer
 from bellman.engines.source import Source
 from bellman.sensing.observation import Observation
+from bellman.signal import format_level
 
 HeadersCallback = Callable[[Sequence[str]], None]
 """Takes all values of the congestion header, once, when a response's headers arrive."""
@@ -75,7 +76,18 @@ class ServerState:
 
     observation: Observation | None
     level: float | None
+    """None while the server publishes no level."""
     level_age_s: float | None
+    """Seconds since a level was published last."""
+    refused_level: str | None = None
+    """What the server said in place of a level, where that is none."""
+
+    @property
+    def level_values(self) -> list[str]:
+        """The level as the header's values, for `bellman.signal.SignalReceiver`."""
+        if self.refused_level is not None:
+            return [self.refused_level]
+        return [] if self.level is None else [format_level(self.level)]
 
 
 class EngineSession(Protocol):

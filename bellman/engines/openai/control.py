@@ -1,6 +1,9 @@
 """The client's side of `/bellman/congestion` and `/bellman/control`."""
 
 import asyncio
+import json
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import asdict, fields
 from typing import Any
 
@@ -9,10 +12,14 @@ import aiohttp
 from bellman.engines.base import Control, ServerState
 from bellman.engines.openai.failures import message_of
 from bellman.errors import RunError
+from bellman.read_body import read_body
+from bellman.sensing.numbers import amount, count, share
 from bellman.sensing.observation import Observation
 
 DEADLINE_S = 10.0
 """A control request that takes longer has failed."""
+LONGEST_STATE_BYTES = 1_000_000
+"""A longer answer is no state."""
 
 
 def control_node(control: Control) -> dict[str, Any]:
@@ -30,7 +37,7 @@ async def put_control(pool: aiohttp.ClientSession, root_url: str, control: Contr
     try:
         async with (
             asyncio.timeout(DEADLINE_S),
-            pool.put(url, json=control_node(control)) as response,
+            pool.put(url, json=control_node(control), allow_redirects=False) as response,
         ):
             status, body = response.status, await response.read()
     except (aiohttp.ClientError, OSError) as error:
@@ -40,28 +47,56 @@ async def put_control(pool: aiohttp.ClientSession, root_url: str, control: Contr
 
 
 async def read_state(pool: aiohttp.ClientSession, root_url: str) -> ServerState | None:
-    """Read GET /bellman/congestion; None where there is no such answer."""
+    """Read GET /bellman/congestion; None where there is no such answer.
+
+    Numbers out of their range are not believed: a level that is none is handed on as refused, an
+    age or an observation is then None.
+    """
     try:
         async with (
             asyncio.timeout(DEADLINE_S),
-            pool.get(f"{root_url}/bellman/congestion") as response,
+            pool.get(f"{root_url}/bellman/congestion", allow_redirects=False) as response,
         ):
-            value = await response.json() if response.status == 200 else None
-    except (aiohttp.ClientError, OSError, ValueError):
+            if response.status != 200:
+                return None
+            value = json.loads(await read_body(response, LONGEST_STATE_BYTES))
+    except (aiohttp.ClientError, OSError, ValueError, RecursionError):
         return None
     return _state(value) if isinstance(value, dict) and "level" in value else None
 
 
 def _state(value: dict[str, Any]) -> ServerState:
-    names = {field.name for field in fields(Observation)}
-    observation = value.get("observation")
+    level, age_s = value["level"], value.get("age_s")
+    checked = _checked(share, level)
     return ServerState(
-        observation=Observation(**{k: v for k, v in observation.items() if k in names})
-        if isinstance(observation, dict)
-        else None,
-        level=value["level"],
-        level_age_s=value.get("age_s"),
+        observation=_observation(value.get("observation")),
+        level=checked,
+        level_age_s=_checked(amount, age_s),
+        refused_level=json.dumps(level) if level is not None and checked is None else None,
     )
+
+
+def _observation(value: object) -> Observation | None:
+    """Return the observation in a JSON object, or None where one of its numbers is none."""
+    if not isinstance(value, dict):
+        return None
+    checks = {"time_s": amount, "kv_usage": share, "outstanding_tokens": amount}
+    try:
+        return Observation(
+            **{
+                field.name: checks.get(field.name, count)(value[field.name])
+                for field in fields(Observation)
+                if value.get(field.name) is not None
+            }
+        )
+    except (ValueError, TypeError):  # TypeError: a load without its running or waiting requests
+        return None
+
+
+def _checked(check: Callable[[object], float], value: object) -> float | None:
+    with suppress(ValueError):
+        return check(value)
+    return None
 
 
 def _node(variant: Any) -> dict[str, Any]:
