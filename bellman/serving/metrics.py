@@ -8,6 +8,11 @@ from prometheus_client import REGISTRY, CollectorRegistry
 from prometheus_client.metrics_core import Metric
 from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.parser import text_string_to_metric_families
+from prometheus_client.samples import Sample
+
+from bellman.sensing.failure import SensorFailed
+from bellman.sensing.numbers import count, share
+from bellman.serving.ranks import Number, per_engine
 
 NAMES: dict[str, tuple[str, ...]] = {
     "running": (
@@ -36,14 +41,17 @@ NAMES: dict[str, tuple[str, ...]] = {
     ),
 }
 """Sample names by quantity; the first name that a server exports counts."""
+GAUGES = ("running", "waiting", "kv_usage")
 ALL_NAMES = frozenset(name for names in NAMES.values() for name in names)
+MOST_SERIES = 10_000
+"""More than any server has engines, ranks and finish reasons."""
 MULTIPROCESS = "PROMETHEUS_MULTIPROC_DIR"
 """Set by vLLM when several API server processes share their metrics through files."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reported:
-    """A server's own metrics, summed over its engines; None for what it does not export."""
+    """A server's own metrics, over all its engines; None for what it does not export."""
 
     running: int | None = None
     waiting: int | None = None
@@ -56,29 +64,49 @@ class Reported:
 
 
 def reported(families: Iterable[Metric]) -> Reported:
-    """Pick the load out of metric families; samples of several engines are added up."""
-    samples: dict[str, list[float]] = {}
+    """Pick the load out of metric families; raises `SensorFailed` for a number that is none."""
+    samples: dict[str, list[Sample]] = {}
     for family in families:
         for sample in family.samples:
             if sample.name in ALL_NAMES:
-                samples.setdefault(sample.name, []).append(sample.value)
-    found: dict[str, list[float]] = {}
-    for quantity, names in NAMES.items():
-        exported = [name for name in names if name in samples]
-        if exported:
-            found[quantity] = samples[exported[0]]
-    kv_usage = found.pop("kv_usage", None)
+                samples.setdefault(sample.name, []).append(sample)
+
+    def total(quantity: str) -> int | None:
+        values = of_engines(quantity, count)
+        return sum(values) if values else None
+
+    def of_engines(quantity: str, check: Callable[[object], Number]) -> list[Number]:
+        name = next((name for name in NAMES[quantity] if name in samples), None)
+        if name is None:
+            return []
+        try:
+            return per_engine(samples[name], check, gauge=quantity in GAUGES)
+        except ValueError as error:
+            raise SensorFailed(f"{name}: {error}") from None
+
+    kv_usage = of_engines("kv_usage", share)
     return Reported(
         kv_usage=sum(kv_usage) / len(kv_usage) if kv_usage else None,
-        **{quantity: round(sum(values)) for quantity, values in found.items()},
+        **{quantity: total(quantity) for quantity in NAMES if quantity != "kv_usage"},
     )
 
 
 def parse_metrics(text: str) -> Reported:
-    """Read the text of a `/metrics` endpoint; raises ValueError for a line that is none."""
+    """Read the text of a `/metrics` endpoint; raises `SensorFailed` for what is none of it."""
     # A vLLM server exports thousands of histogram lines: only ours are worth parsing.
-    lines = [line for line in text.splitlines() if line.startswith(tuple(ALL_NAMES))]
-    return reported(text_string_to_metric_families("\n".join(lines) + "\n"))
+    lines = [line for line in text.split("\n") if line.startswith(tuple(ALL_NAMES))]
+    if lines and not text.endswith("\n"):
+        raise SensorFailed("the metrics end in the middle of a line")
+    if len(lines) > MOST_SERIES:
+        raise SensorFailed(f"{len(lines)} lines of metrics")
+    for line in lines:
+        if not line.rpartition("}")[2].isascii():  # float() reads digits of every script
+            raise SensorFailed(f"{line!r:.200} is no line of metrics")
+    try:
+        families = list(text_string_to_metric_families("\n".join([*lines, ""])))
+    except Exception as error:  # the parser promises no kind
+        raise SensorFailed(f"no text of metrics: {error!r:.200}") from None
+    return reported(families)
 
 
 def registry_reader() -> Callable[[], Reported]:

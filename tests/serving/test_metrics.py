@@ -1,11 +1,19 @@
 """The names of three servers, read from text and from this process's registry."""
 
+from collections import Counter as Tally
+from dataclasses import asdict
+from functools import partial
+from random import Random
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from prometheus_client import REGISTRY, Counter, Gauge
 
+from bellman.sensing.failure import SensorFailed
+from bellman.sensing.observation import Observation
 from bellman.serving.metrics import Reported, parse_metrics, registry_reader
+from bellman.serving.sensor import Sensor
 
 VLLM = """\
 # HELP vllm:num_requests_running Number of requests in model execution batches.
@@ -54,6 +62,7 @@ tgi_request_generated_tokens_count 41
         (VLLM, Reported(7, 5, 0.5, 1_500_000, 1234, 2, 30)),
         (OLD_VLLM, Reported(running=1, kv_usage=0.5)),
         (SGLANG, Reported(8, 2, 0.28, 8_000_000, 7_500_000)),
+        (VLLM.replace("1.5e+06", "3000000000"), Reported(7, 5, 0.5, 3 * 10**9, 1234, 2, 30)),
         (TGI, Reported(running=6, waiting=9, generated_tokens_total=500, completed_total=41)),
         ("", Reported()),
         ("<html>no metrics</html>", Reported()),
@@ -82,3 +91,113 @@ def test_the_registry_of_this_process() -> None:
     finally:
         REGISTRY.unregister(waiting)
         REGISTRY.unregister(tokens)
+
+
+def test_what_repeats_is_counted_once_and_what_adds_up_is_added() -> None:
+    """Labels as vLLM and SGLang write them; see `bellman.serving.ranks`."""
+    data_parallel = """\
+sglang:num_running_reqs{dp_rank="0",moe_ep_rank="0",pp_rank="0",tp_rank="0"} 4
+sglang:num_running_reqs{dp_rank="0",moe_ep_rank="1",pp_rank="0",tp_rank="1"} 4
+sglang:num_running_reqs{dp_rank="1",moe_ep_rank="2",pp_rank="0",tp_rank="2"} 5
+sglang:num_running_reqs{dp_rank="1",moe_ep_rank="3",pp_rank="1",tp_rank="3"} 5
+sglang:num_queue_reqs{dp_rank="0",priority="",tp_rank="0"} 7
+sglang:num_queue_reqs{dp_rank="0",priority="1",tp_rank="0"} 3
+sglang:num_queue_reqs{dp_rank="0",priority="2",tp_rank="0"} 4
+sglang:token_usage{dp_rank="0",tp_rank="0"} 0.5
+sglang:token_usage{dp_rank="0",tp_rank="1"} 0.5
+sglang:token_usage{dp_rank="1",tp_rank="2"} 1.0
+"""
+    assert parse_metrics(data_parallel) == Reported(9, 7, 0.75)
+    processes = """\
+vllm:num_requests_running{engine="0",pid="271"} 3
+vllm:num_requests_running{engine="0",pid="272"} 8
+vllm:num_requests_running{engine="1",pid="271"} 2
+vllm:num_requests_waiting{engine="0"} 1
+vllm:num_requests_waiting{engine="0"} 1
+vllm:kv_cache_usage_perc{engine="0",pid="271"} 0.0
+vllm:kv_cache_usage_perc{engine="0",pid="272"} 0.6
+vllm:kv_cache_usage_perc{engine="1",pid="271"} 0.2
+vllm:generation_tokens_total{engine="0",pid="271"} 3e+09
+vllm:generation_tokens_total{engine="0",pid="272"} 4e+09
+"""
+    assert parse_metrics(processes) == Reported(10, 1, 0.4, generated_tokens_total=7_000_000_000)
+
+
+def test_the_older_of_two_names_does_not_add_up() -> None:
+    both = 'vllm:kv_cache_usage_perc{e="0"} 0.5\nvllm:gpu_cache_usage_perc{e="0"} 0.5\n'
+    assert parse_metrics(both).kv_usage == 0.5
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3), st.integers(0, 2**53)), max_size=12)
+)
+def test_a_total_is_at_least_every_engine_and_at_most_all_samples(
+    samples: list[tuple[int, int, int]],
+) -> None:
+    lines = [
+        f'vllm:num_requests_running{{engine="{engine}",pid="{pid}"}} {value}\n'
+        for engine, pid, value in samples
+    ]
+    values = [value for _, _, value in samples]
+    running = parse_metrics("".join(lines)).running
+    assert (running is None) == (not samples)
+    if running is not None:
+        assert max(values) <= running <= sum(values)
+        assert running == parse_metrics("".join(reversed(lines + lines))).running
+
+
+VALUES = (
+    *("1e300", "-1e300", "1e400", "+Inf", "-Inf", "NaN", "nan", "inf", "-0", "-0.0", "0x1", "1_0"),
+    *("3e9", "3.0e+09", "9007199254740993", "1" * 400, "-1", "2.5", "1e-320", "", " ", "\u0665"),
+    *("1 2", "1 2 3", "1 -5", "1e", "e1", ".", "5.", ".5", "\x00", "1\n2", "# 1", "{}", "True"),
+)
+NOISE = (*'{}"=,\\ \t\n\r\x0b\x1c\x00\u2028\u00e9\ufeff0123456789.eE+-_#', "NaN", "Inf", "\udce9")
+
+
+def mutate(random: Random, text: str) -> str:
+    """Damage an exposition: odd values, odd characters, lines gone, doubled, joined or cut."""
+    lines = text.splitlines(keepends=True)
+    for _ in range(random.randint(1, 4)):
+        at = random.randrange(len(lines))
+        kind = random.randrange(6)
+        if kind == 0:
+            lines[at] = lines[at].rpartition(" ")[0] + " " + random.choice(VALUES) + "\n"
+        elif kind == 1:
+            cut = random.randrange(len(lines[at]))
+            lines[at] = lines[at][:cut] + random.choice(NOISE) + lines[at][cut + 1 :]
+        elif kind == 2:
+            lines[at] = lines[at][: random.randrange(len(lines[at]))] or "\n"
+        elif kind == 3:
+            lines.insert(at, random.choice(lines))
+        elif kind == 4:
+            lines[at] = lines[at].replace('"', random.choice(("'", "", '\\"', '""')), 1)
+        else:
+            lines[at] = lines[at].replace("_", random.choice(("", "__", ":")), 1) or "\n"
+    return "".join(lines)
+
+
+async def test_ten_thousand_damaged_texts_are_observed_or_refused_by_name() -> None:
+    random = Random(5)
+    outcomes = Tally[str]()
+    for number in range(10_000):
+        text = mutate(random, VLLM)
+        sensor = Sensor(partial(parse_metrics, text), shared=bool(number % 2))
+        sensor.in_flight = number % 7
+        try:
+            observation = sensor.sense()
+        except SensorFailed as failure:
+            outcomes["refused"] += 1
+            assert 0 < len(str(failure)) < 500 and "\n" not in str(failure), repr(text)
+        else:
+            outcomes["observed"] += 1
+            valid(observation)
+    assert min(outcomes["refused"], outcomes["observed"]) > 1000
+
+
+def valid(observation: Observation) -> None:
+    """Check what a law may rely on."""
+    for name, value in asdict(observation).items():
+        if name == "time_s" or value is None:
+            continue
+        assert type(value) is (float if name == "kv_usage" else int)
+        assert 0 <= value <= (1 if name == "kv_usage" else 2**56)

@@ -80,7 +80,11 @@ def _observation(value: object) -> Observation | None:
     """Return the observation in a JSON object, or None where one of its numbers is none."""
     if not isinstance(value, dict):
         return None
-    checks = {"time_s": amount, "kv_usage": share, "outstanding_tokens": amount}
+    checks: dict[str, Callable[[object], Any]] = {
+        "time_s": amount,
+        "kv_usage": share,
+        "outstanding_tokens": amount,
+    }
     try:
         return Observation(
             **{
