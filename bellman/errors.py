@@ -19,3 +19,8 @@ def require(condition: bool, key: str, value: object, allowed: str) -> None:
     """Raise `ConfigError` unless `condition` holds; for `__post_init__` of config dataclasses."""
     if not condition:
         raise ConfigError(key, value, allowed)
+
+
+def in_one_line(error: BaseException, longest: int = 300) -> str:
+    """Return an error of someone else's as a line: its kind and the beginning of what it says."""
+    return " ".join(f"{type(error).__name__}: {error}".split())[:longest]

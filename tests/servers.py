@@ -82,12 +82,32 @@ GATEWAY_ENVIRONMENT = {
 
 
 @asynccontextmanager
-async def gateway(upstream_url: str, arguments: Sequence[str] = ()) -> AsyncIterator[str]:
-    command = ("-m", "bellman.gateway", "--upstream", upstream_url, "--port", "0")
+async def gateway(
+    upstream_url: str, arguments: Sequence[str] = (), patch: str = ""
+) -> AsyncIterator[str]:
+    """Run the gateway as a process; `patch` is Python that runs in it first (shorter deadlines)."""
+    start = ("-c", f"{patch}\nfrom bellman.gateway.__main__ import main\nmain()")
+    command = (*(start if patch else ("-m", "bellman.gateway")), "--upstream", upstream_url)
     async with child_server(
-        [*command, "--scrape-period-s", "0.05", *arguments], GATEWAY_ENVIRONMENT
+        [*command, "--port", "0", "--scrape-period-s", "0.05", *arguments], GATEWAY_ENVIRONMENT
     ) as url:
         yield url
+
+
+async def exchange(url: str, request: bytes, *, end: bool = False) -> bytes:
+    """Send bytes and return all that comes back until the server closes; `end` closes our half."""
+    host, _, port = url.removeprefix("http://").partition(":")
+    reader, writer = await asyncio.open_connection(host, int(port))
+    try:
+        writer.write(request)
+        if end:
+            writer.write_eof()
+        async with asyncio.timeout(20):
+            return await reader.read()
+    except ConnectionResetError:
+        return b""
+    finally:
+        writer.close()
 
 
 async def outstanding(mock: Mock) -> int:

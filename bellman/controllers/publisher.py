@@ -1,15 +1,24 @@
 """Runs a control law periodically and keeps what it published; the same in simulation and vLLM."""
 
 import asyncio
+import logging
+import math
 from collections.abc import Callable
 
 from bellman.controllers.base import Controller
+from bellman.sensing.failure import SensorFailed
 from bellman.sensing.observation import Observation
 from bellman.signal import Signal, format_level
 
+logger = logging.getLogger(__name__)
+
 
 class SignalPublisher:
-    """Senses, runs the law and publishes its level, every `period_s` of the running loop's time."""
+    """Senses, runs the law and publishes its level, every `period_s` of the running loop's time.
+
+    While the sensor or the law fails no level is published: an old one would be believed. The next
+    period tries again, from the law's last good state.
+    """
 
     def __init__(
         self, controller: Controller, sense: Callable[[], Observation], period_s: float
@@ -18,29 +27,62 @@ class SignalPublisher:
         self._sense = sense
         self._period_s = period_s
         self._state = controller.start()
-        self.observation: Observation | None = None
-        self.signal = Signal(self._state.level, 0.0)
+        self.signal: Signal | None = None
+        """What is published now; None before the law's first run and while it cannot run."""
+        self.last_s: float | None = None
+        """When a level was published last."""
+        self.failure: Exception | None = None
+        """Why there is no level."""
+        self.outages = 0
+        """How often the level had to be withdrawn."""
 
     @property
-    def header(self) -> str:
-        """The header value that responses carry now."""
-        return format_level(self.signal.level)
+    def header(self) -> str | None:
+        """The header value that responses carry now; None for no header."""
+        return None if self.signal is None else format_level(self.signal.level)
+
+    @property
+    def reason(self) -> str | None:
+        """Why there is no level, in one line; None while there is one."""
+        if self.signal is not None:
+            return None
+        return "the law has not run yet" if self.failure is None else str(self.failure)
 
     def update(self, now_s: float, dt_s: float) -> None:
         """Run the law once."""
-        self.observation = self._sense()
-        self._state = self._controller.update(self._state, self.observation, dt_s)
-        self.signal = Signal(min(1.0, max(0.0, self._state.level)), now_s)
+        try:
+            state = self._controller.update(self._state, self._sense(), dt_s)
+            if not math.isfinite(state.level):
+                raise ValueError(f"the law {self._controller.name} gave the level {state.level}")
+        except Exception as error:  # of any sensor and any law: the server goes on answering
+            self._withdraw(error)
+            return
+        if self.failure is not None:
+            logger.warning("the congestion level is published again")
+        self._state, self.failure, self.last_s = state, None, now_s
+        self.signal = Signal(min(1.0, max(0.0, state.level)), now_s)
 
     async def run(self) -> None:
-        """Run the law at once and then every period, until cancelled."""
+        """Run the law at once and then every period, until cancelled; then there is no level."""
         loop = asyncio.get_running_loop()
         start_s = last_s = loop.time()
-        self.update(start_s, self._period_s)
-        ticks = 0
-        while True:
-            ticks = max(ticks + 1, int((loop.time() - start_s) / self._period_s))
-            await asyncio.sleep(start_s + ticks * self._period_s - loop.time())
-            now_s = loop.time()
-            self.update(now_s, now_s - last_s)
-            last_s = now_s
+        try:
+            self.update(start_s, self._period_s)
+            ticks = 0
+            while True:
+                ticks = max(ticks + 1, int((loop.time() - start_s) / self._period_s))
+                await asyncio.sleep(start_s + ticks * self._period_s - loop.time())
+                now_s = loop.time()
+                self.update(now_s, now_s - last_s)
+                last_s = now_s
+        finally:
+            self.signal = None
+
+    def _withdraw(self, error: Exception) -> None:
+        """Publish no level, and say so once an outage."""
+        self.signal = None
+        if self.failure is None:
+            self.outages += 1
+            details = None if isinstance(error, SensorFailed) else error
+            logger.error("no congestion level is published: %s", error, exc_info=details)
+        self.failure = error

@@ -9,17 +9,19 @@ import socket
 import sys
 from contextlib import suppress
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import uvicorn
 from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
+from yarl import URL
 
 import bellman
 from bellman.engines.base import Control
 from bellman.errors import ConfigError, RunError, require
+from bellman.gateway.protocol import GatewayProtocol
 from bellman.gateway.proxy import Proxy, open_upstream_pool
 from bellman.gateway.scraper import Scraper
+from bellman.gateway.target import accept_absolute_form
 from bellman.serving.control import control_from_environment, parse_control
 from bellman.serving.middleware import CongestionMiddleware
 from bellman.serving.sensor import Sensor
@@ -46,14 +48,27 @@ def read_arguments() -> argparse.Namespace:
         "--with-parent", action="store_true", help="end when the standard input closes"
     )
     arguments = parser.parse_args()
-    parts = urlsplit(arguments.upstream)
-    good = parts.scheme in ("http", "https") and bool(parts.netloc)
-    require(good, "--upstream", arguments.upstream, "must be like http://127.0.0.1:8000")
+    arguments.upstream = upstream_at(arguments.upstream)
     period_s = arguments.scrape_period_s
     require(period_s > 0, "--scrape-period-s", period_s, "must be greater than 0")
     require(0 <= arguments.port < 65536, "--port", arguments.port, "must be 0 to 65535")
-    arguments.upstream = arguments.upstream.rstrip("/").removesuffix("/v1")
     return arguments
+
+
+def upstream_at(text: str) -> URL:
+    """Return the upstream's URL without `/v1`; raises `ConfigError`."""
+    try:
+        url = URL(text)
+        good = url.scheme in ("http", "https") and bool(url.host) and url.port != 0
+    except ValueError:
+        good = False
+    require(good, "--upstream", text, "must be like http://127.0.0.1:8000")
+    bare = url.raw_user is None and url.raw_password is None
+    # The value is not shown: it may hold a password.
+    require(bare, "--upstream", "...", "must not name a user: clients send their own credentials")
+    ends = not url.raw_query_string and not url.raw_fragment
+    require(ends, "--upstream", text, "must end with its path")
+    return url.with_path(url.raw_path.rstrip("/").removesuffix("/v1"), encoded=True)
 
 
 def control(controller: str | None) -> Control:
@@ -93,15 +108,20 @@ def listen(host: str, port: int) -> socket.socket:
 async def serve(arguments: argparse.Namespace) -> None:
     """Serve until asked to stop."""
     async with open_upstream_pool() as pool:
-        scraper = Scraper(pool, arguments.upstream, arguments.scrape_period_s)
+        scraper = Scraper(
+            pool, arguments.upstream, arguments.scrape_period_s, expected=arguments.shared
+        )
         sensor = Sensor(scraper.read, shared=arguments.shared)
         app = CongestionMiddleware(
             Proxy(pool, arguments.upstream), sensor, control(arguments.controller)
         )
         listener = listen(arguments.host, arguments.port)
         config = uvicorn.Config(
-            app,
+            accept_absolute_form(app),
+            http=GatewayProtocol,
+            ws="none",  # an Upgrade header is this connection's and goes no further
             lifespan="off",
+            proxy_headers=False,  # a client does not choose its own address
             log_level="warning",
             server_header=False,  # the upstream's own pass through
             date_header=False,

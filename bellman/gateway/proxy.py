@@ -6,11 +6,15 @@ from collections.abc import Iterable
 from contextlib import suppress
 
 import aiohttp
-from starlette.responses import JSONResponse
+from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 from yarl import URL
 
+from bellman.errors import in_one_line
+from bellman.gateway.target import METHODS, check_head, upstream_url
 from bellman.open_files import allow_open_files
+from bellman.serving.refusal import ConnectionBroken, RequestRefused
+from bellman.serving.upload import read_upload
 
 HOP_BY_HOP = frozenset(
     (
@@ -28,6 +32,8 @@ HOP_BY_HOP = frozenset(
 """Headers of one connection, not of the message (RFC 9110, section 7.6.1)."""
 SET_BY_CLIENT = frozenset((b"host", b"content-length", b"expect"))
 """Request headers that the upstream connection writes itself."""
+FINAL = range(200, 600)
+"""Statuses that answer a request: not of an upgrade that nobody asked for."""
 
 logger = logging.getLogger(__name__)
 
@@ -60,18 +66,27 @@ def end_to_end(headers: Iterable[tuple[bytes, bytes]], drop: frozenset[bytes]) -
 
 
 class Proxy:
-    """An ASGI app that forwards every HTTP request to one upstream server."""
+    """An ASGI app that forwards every HTTP request to one upstream server.
 
-    def __init__(self, pool: aiohttp.ClientSession, upstream_url: str) -> None:
+    Raises `RequestRefused` for what it does not forward, and `ConnectionBroken`.
+    """
+
+    def __init__(self, pool: aiohttp.ClientSession, upstream: URL) -> None:
         self._pool = pool
-        self._upstream_url = upstream_url
+        self._upstream = upstream
+        self._url = str(upstream).rstrip("/")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Forward one request; a client that goes away ends its request at the upstream."""
         if scope["type"] != "http":
             return
-        body = await _body(receive)
-        forward = asyncio.create_task(self._forward(scope, body, send))
+        check_head(scope)
+        if scope["method"] == "OPTIONS" and scope["raw_path"] == b"*":
+            await Response(status_code=204, headers={"allow": METHODS})(scope, receive, send)
+            return
+        url = upstream_url(self._upstream, scope)
+        body = await read_upload(scope, receive)
+        forward = asyncio.create_task(self._forward(url, scope, body, send))
         gone = asyncio.create_task(_disconnect(receive))
         try:
             await asyncio.wait((forward, gone), return_when=asyncio.FIRST_COMPLETED)
@@ -82,21 +97,21 @@ class Proxy:
         if not forward.cancelled():
             forward.result()
 
-    async def _forward(self, scope: Scope, body: bytes, send: Send) -> None:
-        path = scope.get("raw_path") or scope["path"].encode()
-        query = b"?" + scope["query_string"] if scope.get("query_string") else b""
+    async def _forward(self, url: URL, scope: Scope, body: bytes, send: Send) -> None:
         started = False
         try:
             async with self._pool.request(
                 scope["method"],
-                URL(self._upstream_url + (path + query).decode("ascii"), encoded=True),
+                url,
                 headers=[
-                    (name.decode("latin-1"), value.decode("latin-1"))
+                    (name.decode("ascii"), _text(value))
                     for name, value in end_to_end(scope["headers"], SET_BY_CLIENT)
                 ],
                 data=body or None,
                 allow_redirects=False,
             ) as response:
+                if response.status not in FINAL:
+                    raise aiohttp.ClientError(f"status {response.status}")
                 headers = end_to_end(response.raw_headers, frozenset())
                 started = True
                 await send(
@@ -106,28 +121,21 @@ class Proxy:
                     await send({"type": "http.response.body", "body": chunk, "more_body": True})
             await send({"type": "http.response.body", "body": b"", "more_body": False})
         except (aiohttp.ClientError, OSError) as error:
-            reason = f"upstream {self._upstream_url} failed: {type(error).__name__}: {error}"
-            logger.warning(reason)
+            reason = f"upstream {self._url} failed: {in_one_line(error)}"
+            logger.warning("%s", reason)
             # A response that has begun stays incomplete, so the server cuts the connection and
             # the client sees that the stream broke.
-            if not started:
-                await _bad_gateway(reason)(scope, _nothing, send)
+            if started:
+                raise ConnectionBroken from error
+            raise RequestRefused(502, "BadGatewayError", reason) from None
 
 
-def _bad_gateway(reason: str) -> JSONResponse:
-    error = {"message": reason, "type": "BadGatewayError", "param": None, "code": 502}
-    return JSONResponse({"error": error}, 502)
-
-
-async def _body(receive: Receive) -> bytes:
-    """Read the whole request body (a prompt, not a stream)."""
-    parts = []
-    more = True
-    while more:
-        message = await receive()
-        parts.append(message.get("body", b""))
-        more = message.get("more_body", False)
-    return b"".join(parts)
+def _text(value: bytes) -> str:
+    """Return a header's value as the text that aiohttp, which writes UTF-8, turns into it again."""
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        return value.decode("latin-1")
 
 
 async def _disconnect(receive: Receive) -> None:
@@ -135,7 +143,3 @@ async def _disconnect(receive: Receive) -> None:
     with suppress(OSError):
         while (await receive())["type"] != "http.disconnect":
             pass
-
-
-async def _nothing() -> dict[str, object]:
-    return {"type": "http.disconnect"}

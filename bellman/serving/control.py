@@ -1,7 +1,6 @@
 """The control configuration of a server: JSON in BELLMAN_CONTROL or in PUT /bellman/control."""
 
 import json
-import math
 import os
 from collections.abc import Mapping
 from dataclasses import is_dataclass
@@ -21,6 +20,7 @@ CONTROL = "BELLMAN_CONTROL"
 ALLOWED = "BELLMAN_CONTROL_ALLOWED"
 """Environment variable: `1` lets PUT /bellman/control from this machine switch it."""
 DEFAULT_PERIOD_S = 1.0
+LONGEST_S = 86400
 KEYS = ("controller", "admission", "period_s")
 
 
@@ -36,7 +36,7 @@ def parse_control(values: object) -> Control:
     period_s = values.get("period_s", DEFAULT_PERIOD_S)
     if isinstance(period_s, bool) or not isinstance(period_s, int | float):
         raise ConfigError("control.period_s", period_s, "must be seconds")
-    require(0 < period_s < math.inf, "control.period_s", period_s, "must be finite and > 0")
+    require(0 < period_s <= LONGEST_S, "control.period_s", period_s, f"must be > 0, <= {LONGEST_S}")
     return Control(
         controller=_variant(values, "controller", "bellman.controllers.", "update") or NoControl(),
         admission=_variant(values, "admission", "bellman.admission.", "refuse") or AcceptAll(),

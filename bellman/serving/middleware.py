@@ -8,9 +8,7 @@ a response passes message by message and is never collected.
 import asyncio
 import ipaddress
 import json
-import logging
 import os
-from contextlib import suppress
 from dataclasses import asdict
 
 from starlette.requests import Request
@@ -20,9 +18,13 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from bellman.controllers.publisher import SignalPublisher
 from bellman.engines.base import Control
 from bellman.errors import ConfigError
+from bellman.sensing.failure import SensorFailed
 from bellman.serving.control import ALLOWED, control_from_environment, parse_control
+from bellman.serving.exposition import exposition
 from bellman.serving.metrics import MULTIPROCESS, registry_reader
+from bellman.serving.refusal import ConnectionBroken, RequestRefused, answer_refused, error_response
 from bellman.serving.sensor import Sensor
+from bellman.serving.upload import read_upload, replayed
 from bellman.signal import HEADER
 
 GENERATING = (
@@ -34,13 +36,13 @@ GENERATING = (
     "/generate_stream",
 )
 """Ends of the paths whose POST requests occupy the engine: these are counted and gated."""
+OWN = {"/bellman/congestion": "GET", "/bellman/metrics": "GET", "/bellman/control": "PUT"}
+"""Paths that the middleware answers itself, with their methods."""
 HEADER_BYTES = HEADER.encode()
-
-logger = logging.getLogger(__name__)
 
 
 class CongestionMiddleware:
-    """Runs the law on the server's loop; every HTTP response carries the level."""
+    """Runs the law on the server's loop; every response carries the level, while there is one."""
 
     def __init__(
         self, app: ASGIApp, sensor: Sensor | None = None, control: Control | None = None
@@ -54,13 +56,13 @@ class CongestionMiddleware:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one ASGI connection."""
         if scope["type"] == "lifespan":
-            self._run_law()
+            await self._run_law()
             try:
                 await self._app(scope, receive, send)
             finally:
                 self._stop_law()
         elif scope["type"] == "http":
-            self._run_law()  # servers run without lifespan, too
+            await self._run_law()  # servers run without lifespan, too
             await self._serve(scope, receive, send)
         else:
             await self._app(scope, receive, send)
@@ -76,72 +78,99 @@ class CongestionMiddleware:
             await send(message)
 
         path = scope["path"].removeprefix(scope.get("root_path", ""))
-        if path in ("/bellman/congestion", "/bellman/control"):
-            response = await self._answer(path, Request(scope, receive))
-            await response(scope, receive, send_with_level)
-            return
         try:
-            if scope["method"] == "POST" and path.endswith(GENERATING):
+            if path in OWN:
+                response = await self._answer(path, scope, receive)
+                await response(scope, receive, send_with_level)
+            elif scope["method"] == "POST" and path.endswith(GENERATING):
                 await self._generate(scope, receive, send_with_level)
             else:
                 await self._app(scope, receive, send_with_level)
+        except ConnectionBroken:
+            pass
+        except RequestRefused as refused:
+            await answer_refused(refused, scope, receive, send_with_level)
         except Exception as error:
             # The server's own handler for this stands outside and would answer without the level.
             if not started:
-                response = _error(500, "InternalServerError", str(error) or type(error).__name__)
+                message = str(error) or type(error).__name__
+                response = error_response(500, "InternalServerError", message)
                 await response(scope, receive, send_with_level)
             raise
 
     async def _generate(self, scope: Scope, receive: Receive, send: Send) -> None:
+        body = await read_upload(scope, receive)
         reason = self._control.admission.refuse(self._sensor.observe())
         if reason is not None:
             self._refused += 1
-            await _error(429, "RateLimitError", reason)(scope, receive, send)
+            await error_response(429, "RateLimitError", reason)(scope, receive, send)
             return
         self._sensor.in_flight += 1
         try:
-            await self._app(scope, receive, send)
+            await self._app(scope, replayed(body, receive), send)
         finally:
             self._sensor.in_flight -= 1
 
     def _with_level(self, headers: list[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
+        """Return the headers with our level, or none: no other server's is ours."""
         others = [item for item in headers if item[0].lower() != HEADER_BYTES]
-        return [*others, (HEADER_BYTES, self._publisher.header.encode())]
+        level = self._publisher.header
+        return others if level is None else [*others, (HEADER_BYTES, level.encode())]
 
-    async def _answer(self, path: str, request: Request) -> Response:
-        method = "GET" if path == "/bellman/congestion" else "PUT"
-        if request.method != method:
-            return _error(405, "MethodNotAllowed", f"use {method}")
-        if method == "GET":
-            return JSONResponse(self._state())
-        return _forbidden(request) or await self._switch(request)
+    async def _answer(self, path: str, scope: Scope, receive: Receive) -> Response:
+        method = OWN[path]
+        if scope["method"] != method:
+            return error_response(405, "MethodNotAllowed", f"use {method}", {"allow": method})
+        if path == "/bellman/control":
+            return _forbidden(Request(scope)) or await self._switch(scope, receive)
+        if path == "/bellman/metrics":
+            return Response(self._metrics(), media_type="text/plain; version=0.0.4")
+        return JSONResponse(self._state())
 
-    async def _switch(self, request: Request) -> Response:
+    async def _switch(self, scope: Scope, receive: Receive) -> Response:
         """Take the control in a request's body and start its law afresh."""
         try:
-            control = parse_control(json.loads(await request.body()))
+            control = parse_control(json.loads(await read_upload(scope, receive)))
         except ConfigError as error:
-            return _error(400, "BadRequestError", str(error))
-        except ValueError as error:
-            return _error(400, "BadRequestError", f"not JSON: {error}")
+            return error_response(400, "BadRequestError", str(error))
+        except (ValueError, RecursionError) as error:
+            return error_response(400, "BadRequestError", f"not JSON: {error}")
         self._stop_law()
         self._use(control)
-        self._run_law()
+        await self._run_law()
         return JSONResponse(self._state())
 
     def _state(self) -> dict[str, object]:
         """Return what GET /bellman/congestion says; see docs/signal.md."""
-        signal, observation = self._publisher.signal, self._publisher.observation
-        now_s = asyncio.get_running_loop().time()
+        publisher = self._publisher
+        sensed = not isinstance(publisher.failure, SensorFailed)
         return {
-            "level": signal.level,
-            "age_s": None if observation is None else now_s - signal.time_s,
-            "observation": asdict(self._sensor.observe()),
+            "level": None if publisher.signal is None else publisher.signal.level,
+            "age_s": self._age_s(),
+            "reason": publisher.reason,
+            "observation": asdict(self._sensor.observe()) if sensed else None,
+            "in_flight": self._sensor.in_flight,
             "controller": self._control.controller.name,
             "admission": self._control.admission.name,
             "period_s": self._control.period_s,
             "refused_total": self._refused,
+            "outages_total": publisher.outages,
         }
+
+    def _metrics(self) -> bytes:
+        """Return what GET /bellman/metrics says."""
+        publisher = self._publisher
+        return exposition(
+            level=None if publisher.signal is None else publisher.signal.level,
+            age_s=self._age_s(),
+            in_flight=self._sensor.in_flight,
+            refused_total=self._refused,
+            outages_total=publisher.outages,
+        )
+
+    def _age_s(self) -> float | None:
+        last_s = self._publisher.last_s
+        return None if last_s is None else asyncio.get_running_loop().time() - last_s
 
     def _use(self, control: Control) -> None:
         """Take a control, with its law at its start and its counters at 0."""
@@ -149,10 +178,10 @@ class CongestionMiddleware:
         self._refused = 0
         self._publisher = SignalPublisher(control.controller, self._sensor.sense, control.period_s)
 
-    def _run_law(self) -> None:
-        if self._law is None:
+    async def _run_law(self) -> None:
+        if self._law is None or self._law.done():
             self._law = asyncio.get_running_loop().create_task(self._publisher.run())
-            self._law.add_done_callback(_report)
+            await asyncio.sleep(0)  # it runs once, so that the first response carries its level
 
     def _stop_law(self) -> None:
         if self._law is not None:
@@ -160,32 +189,18 @@ class CongestionMiddleware:
             self._law = None
 
 
-def _report(law: asyncio.Task[None]) -> None:
-    """Say that a law broke: its last level stands from then on and grows old."""
-    with suppress(asyncio.CancelledError):
-        error = law.exception()
-        if error is not None:
-            logger.error("the control law stopped: %s", error, exc_info=error)
-
-
 def _forbidden(request: Request) -> Response | None:
     """Return why this client may not switch the control, or None."""
     if os.environ.get(ALLOWED) != "1":
-        return _error(403, "Forbidden", f"start the server with {ALLOWED}=1 to allow this")
+        return error_response(403, "Forbidden", f"start the server with {ALLOWED}=1 to allow this")
     host = request.client.host if request.client is not None else ""
     try:
         local = ipaddress.ip_address(host).is_loopback
     except ValueError:
         local = False
     if not local:
-        return _error(403, "Forbidden", "only from the server's own machine")
+        return error_response(403, "Forbidden", "only from the server's own machine")
     if MULTIPROCESS in os.environ:
         message = "several API server processes: start with --api-server-count 1"
-        return _error(409, "Conflict", message)
+        return error_response(409, "Conflict", message)
     return None
-
-
-def _error(status: int, kind: str, message: str) -> Response:
-    """Return an error in OpenAI's form, as vLLM writes it."""
-    body = {"error": {"message": message, "type": kind, "param": None, "code": status}}
-    return JSONResponse(body, status)

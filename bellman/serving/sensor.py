@@ -3,6 +3,8 @@
 import asyncio
 from collections.abc import Callable
 
+from bellman.errors import in_one_line
+from bellman.sensing.failure import SensorFailed
 from bellman.sensing.observation import Observation
 from bellman.serving.metrics import Reported
 
@@ -15,7 +17,7 @@ class Sensor:
     keep their last values where no further step comes. So where every request comes through
     this door, Q is the door's count and the gauges only split it: running = min(reported, Q),
     the rest waits. Where a server has further doors (`shared`), Q is the larger of the two.
-    Without any report every request counts as running.
+    A server that reports nothing at all has every request counted as running.
     """
 
     def __init__(self, read: Callable[[], Reported], shared: bool) -> None:
@@ -23,11 +25,24 @@ class Sensor:
         self._shared = shared
         self._reported = Reported()
         self.in_flight = 0
-        """Generation requests between arrival and the end of their response."""
+        """Generation requests between the end of their upload and the end of their response."""
 
     def sense(self) -> Observation:
-        """Read the engine's metrics and observe: once a control period."""
-        self._reported = self._read()
+        """Read the engine's metrics and observe: once a control period.
+
+        Raises `SensorFailed`, from then on `observe` knows the door's count alone.
+        """
+        self._reported = Reported()
+        try:
+            report = self._read()
+        except SensorFailed:
+            raise
+        except Exception as error:  # a registry's collectors and files are others' code
+            raise SensorFailed(in_one_line(error)) from error
+        missing = [name for name in ("running", "waiting") if getattr(report, name) is None]
+        if missing and (self._shared or report != Reported()):
+            raise SensorFailed(f"the server does not report its {' and '.join(missing)} requests")
+        self._reported = report
         return self.observe()
 
     def observe(self) -> Observation:

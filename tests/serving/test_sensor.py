@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bellman.sensing.failure import SensorFailed
 from bellman.sensing.observation import Observation
 from bellman.serving.metrics import Reported
 from bellman.serving.sensor import Sensor
@@ -25,7 +26,6 @@ async def observed(engine: Reported, in_flight: int, shared: bool = False) -> Ob
         (4, 3, 2, True, (4, 3)),  # further doors: the engine knows more than this one
         (4, 3, 9, True, (4, 5)),
         (None, None, 6, False, (6, 0)),
-        (None, None, 6, True, (6, 0)),
     ],
 )
 async def test_split(
@@ -51,6 +51,37 @@ async def test_q_is_the_doors_count_or_the_larger(
     assert observation.outstanding == q
     assert min(observation.running, observation.waiting) >= 0
     assert observation.running <= running
+
+
+@pytest.mark.parametrize(
+    ("engine", "shared", "missing"),
+    [
+        (Reported(), True, "running and waiting"),
+        (Reported(running=3), True, "waiting"),
+        (Reported(waiting=3), False, "running"),
+        (Reported(kv_usage=0.5), False, "running and waiting"),
+    ],
+)
+async def test_half_a_report_is_none(engine: Reported, shared: bool, missing: str) -> None:
+    with pytest.raises(SensorFailed, match=f"does not report its {missing} requests"):
+        await observed(engine, 1, shared)
+
+
+async def test_after_a_failure_the_door_alone_is_known() -> None:
+    reports = iter([Reported(4, 3), KeyError("a file that went away")])
+
+    def read() -> Reported:
+        report = next(reports)
+        if isinstance(report, Exception):
+            raise report
+        return report
+
+    sensor = Sensor(read, shared=True)
+    sensor.in_flight = 1
+    assert sensor.sense().outstanding == 7
+    with pytest.raises(SensorFailed, match="a file that went away"):
+        sensor.sense()
+    assert sensor.observe().outstanding == 1
 
 
 async def test_what_is_not_reported_stays_none() -> None:

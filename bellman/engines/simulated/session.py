@@ -77,7 +77,8 @@ class SimulatedSession:
     async def generate(self, request: Request, on_headers: HeadersCallback) -> Completion:
         """Answer one request: see `EngineSession.generate`."""
         refusal = self._admission.refuse(self._sense())
-        on_headers([self._publisher.header])
+        header = self._publisher.header
+        on_headers([] if header is None else [header])
         if refusal is not None:
             raise RequestFailed("rejected", refusal)
         prompt_tokens = request.prompt_tokens
@@ -121,9 +122,12 @@ class SimulatedSession:
 
     async def state(self) -> ServerState:
         """Return the load and the published level."""
-        now_s = self._loop.time()
-        signal = self._publisher.signal
-        return ServerState(self._sense(), signal.level, now_s - signal.time_s)
+        if self._publisher.failure is not None:  # in a simulation a broken law ends the run
+            raise EngineDied(f"the control law failed: {self._publisher.reason}")
+        observation, signal = self._sense(), self._publisher.signal
+        if signal is None:
+            return ServerState(observation, None, None)
+        return ServerState(observation, signal.level, self._loop.time() - signal.time_s)
 
     def energy_meter(self) -> ModelledMeter:
         """Return the model's meter."""

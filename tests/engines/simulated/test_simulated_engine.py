@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -12,13 +13,15 @@ from hydra import compose, initialize_config_dir
 from bellman.admission.accept_all import AcceptAll
 from bellman.admission.queue_limit import QueueLimit
 from bellman.build import build
+from bellman.controllers.base import Level
 from bellman.controllers.bellman import QueueLaw
-from bellman.engines.base import Completion, Control, Request, RequestFailed
+from bellman.engines.base import Completion, Control, EngineDied, Request, RequestFailed
 from bellman.engines.simulated.bank import Response
 from bellman.engines.simulated.engine import SimulatedEngine
 from bellman.engines.simulated.profile import ExtrapolationWarning
 from bellman.engines.simulated.session import SimulatedSession
 from bellman.errors import ConfigError
+from bellman.sensing.observation import Observation
 
 CONF = str(Path(__file__).parents[3] / "conf")
 
@@ -59,9 +62,10 @@ def run(
     scenario: Callable[[Caller], Awaitable[Any]],
     *overrides: str,
     admission: Any = AcceptAll(),  # noqa: B008
+    controller: Any = QueueLaw(q_low=1, q_high=5, max_step=1),  # noqa: B008
 ) -> Any:
     engine = configured(*overrides).with_bank(TenWords())
-    control = Control(QueueLaw(q_low=1, q_high=5, max_step=1), admission, period_s=1.0)
+    control = Control(controller, admission, period_s=1.0)
 
     async def episode() -> Any:
         async with engine.session(control) as session:
@@ -133,6 +137,27 @@ def test_a_refused_request_still_carries_the_signal() -> None:
         assert (await first).output_tokens == 20
 
     run(scenario, admission=QueueLimit(1))
+
+
+@dataclass(frozen=True)
+class BrokenLaw:
+    name: str = "broken"
+
+    def start(self) -> Level:
+        return Level(0.0)
+
+    def update(self, state: Level, observation: Observation, dt_s: float) -> Level:
+        raise ZeroDivisionError("no such law")
+
+
+def test_a_law_that_breaks_ends_the_episode() -> None:
+    async def scenario(caller: Caller) -> None:
+        with pytest.raises(EngineDied, match="no such law"):
+            await caller.session.state()
+        await caller.send()
+        assert caller.headers[0][1] == []
+
+    run(scenario, controller=BrokenLaw())
 
 
 def test_a_request_that_never_fits_is_an_error_with_numbers() -> None:
