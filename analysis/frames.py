@@ -14,6 +14,9 @@ from bellman.errors import RunError
 from bellman.load.schedule import Phase, Schedule
 from bellman.records import REQUESTS, STATUSES, WARMUP
 
+NUMBERS = ("sent_s", "first_token_s", "last_token_s", "output_tokens")
+"""Columns that the derived ones are computed from."""
+
 
 @dataclass(frozen=True)
 class Run:
@@ -33,6 +36,8 @@ class Run:
     provenance: dict[str, Any]
     status: dict[str, Any]
     capacity: dict[str, Any]
+    not_usable: list[str]
+    """What a rebuild of the folder could not use of its files."""
 
     @property
     def arms(self) -> tuple[str, ...]:
@@ -77,7 +82,8 @@ class Run:
             for text in dict.fromkeys(episode.get("warnings") or []):
                 said[text] = said.get(text, 0) + 1
         all_episodes = len(self.episodes)
-        found = [f"{text} ({count} of {all_episodes} episodes)" for text, count in said.items()]
+        found = [*self.not_usable]
+        found += [f"{text} ({count} of {all_episodes} episodes)" for text, count in said.items()]
         return found + unknown_quantities(self.requests) + energy_doubts(self.energy)
 
     @property
@@ -135,6 +141,7 @@ def load_run(folder: Path) -> Run:
         provenance=read.json_file(folder / "provenance.json", {}),
         status=read.json_file(folder / "status.json", {}),
         capacity=read.json_file(folder / "capacity.json", {}) or {},
+        not_usable=read.json_file(folder / "rebuilt.json", {}).get("notes") or [],
     )
 
 
@@ -176,6 +183,9 @@ def derive(requests: pd.DataFrame) -> pd.DataFrame:
     tpot_s = (last - first token) / (output tokens - 1), null for fewer than two tokens;
     longest_gap_s = longest wait between two chunks of the stream, null without two.
     """
+    # A column that is unknown of all requests has no type.
+    unknown = [name for name in NUMBERS if requests[name].dtype == object]
+    requests = requests.astype(dict.fromkeys(unknown, np.float64))
     gaps = (requests["output_tokens"] - 1).where(requests["output_tokens"] > 1)
     return requests.assign(
         ok=requests["status"] == "ok",

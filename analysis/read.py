@@ -12,7 +12,6 @@ from omegaconf.errors import OmegaConfBaseException
 from yaml import YAMLError  # type: ignore[import-untyped]
 
 from bellman.errors import RunError
-from bellman.records import read_json_lines
 
 
 def json_file(path: Path, default: Any) -> Any:
@@ -22,7 +21,7 @@ def json_file(path: Path, default: Any) -> Any:
     try:
         return json.loads(path.read_text())
     except (OSError, ValueError) as error:
-        raise _unreadable(path, error) from None
+        raise unreadable(path, error) from None
 
 
 def parquet(path: Path) -> pa.Table:
@@ -30,20 +29,12 @@ def parquet(path: Path) -> pa.Table:
     try:
         return pq.read_table(path)
     except (OSError, ValueError, pa.ArrowException) as error:
-        raise _unreadable(path, error) from None
+        raise unreadable(path, error) from None
 
 
 def frame(path: Path) -> pd.DataFrame:
     """Return a parquet file as a frame, empty where there is none."""
     return parquet(path).to_pandas() if path.exists() else pd.DataFrame()
-
-
-def lines(path: Path, schema: pa.Schema) -> pa.Table:
-    """Return a JSON Lines file as a table of `schema`; a cut last line is left out."""
-    try:
-        return read_json_lines(path, schema)
-    except (OSError, ValueError, pa.ArrowException) as error:
-        raise _unreadable(path, error) from None
 
 
 def config(path: Path) -> dict[str, Any]:
@@ -53,12 +44,13 @@ def config(path: Path) -> dict[str, Any]:
     try:
         content = OmegaConf.to_container(OmegaConf.load(path), resolve=True)
     except (OSError, ValueError, YAMLError, OmegaConfBaseException) as error:
-        raise _unreadable(path, error) from None
+        raise unreadable(path, error) from None
     if not isinstance(content, dict):
         raise RunError(f"{path} cannot be read (no mapping of keys): restore it or run again")
     return {str(key): value for key, value in content.items()}
 
 
-def _unreadable(path: Path, error: Exception) -> RunError:
+def unreadable(path: Path, error: Exception) -> RunError:
+    """Return the error of a file that is there and cannot be used."""
     reason = (str(error) or type(error).__name__).splitlines()[0]
     return RunError(f"{path} cannot be read ({reason}): restore it or run again")
