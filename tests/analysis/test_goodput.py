@@ -7,7 +7,7 @@ import math
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
@@ -103,6 +103,7 @@ ROWS = st.fixed_dictionaries(
 )
 
 
+@settings(deadline=None, max_examples=40)
 @given(ROWS, st.sampled_from([None, 2.0]), st.sampled_from([None, 0.1]))
 def test_a_verdict_holds_whatever_the_unknown_turns_out_to_be(row, ttft_s, tpot_s):
     slo = Slo(ttft_s, tpot_s, 20.0)

@@ -1,7 +1,7 @@
 import unicodedata
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from rouge_score.tokenizers import DefaultTokenizer
 
@@ -17,6 +17,7 @@ ENGLISH = st.characters(max_codepoint=0x7F) | st.sampled_from(SYMBOLS)
 def test_english_text_is_split_as_by_default(use_stemmer: bool) -> None:
     own, default = UnicodeTokenizer(use_stemmer), DefaultTokenizer(use_stemmer)
 
+    @settings(deadline=None)
     @given(st.text(ENGLISH, max_size=60).filter(lambda text: "<n>" not in text))
     def check(text: str) -> None:
         assert own.tokenize(text) == default.tokenize(text)
@@ -75,6 +76,7 @@ ANY = st.text(st.characters(), max_size=40)
 """Lone surrogates too."""
 
 
+@settings(deadline=None)
 @given(ANY)
 def test_equal_texts_have_equal_tokens_however_they_are_encoded(text: str) -> None:
     tokenizer = UnicodeTokenizer(use_stemmer=True)
@@ -86,12 +88,14 @@ CASED = st.characters(categories=["Ll", "Lu"], exclude_characters="ŀĿŉẚ")
 """Those left out are a letter with a dot or an apostrophe."""
 
 
+@settings(deadline=None)
 @given(st.text(CASED, max_size=20))
 def test_every_letter_counts(text: str) -> None:
     tokens = UnicodeTokenizer(use_stemmer=False).tokenize(text)
     assert "".join(tokens) == fold(unicodedata.normalize("NFC", text))
 
 
+@settings(deadline=None)
 @given(ANY)
 def test_tokens_stay_what_they_are(text: str) -> None:
     tokenizer = UnicodeTokenizer(use_stemmer=False)
