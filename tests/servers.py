@@ -37,7 +37,7 @@ class Mock:
             counts: dict[str, int] = await response.json()
             return counts
 
-    def session(self, timeout_s: float = 20.0, died: Died = not_watched) -> OpenAISession:
+    def session(self, timeout_s: float = 120.0, died: Died = not_watched) -> OpenAISession:
         server = ChatServer(self.url, "mock", timeout_s, {"temperature": 0.0})
         return OpenAISession(self.pool, server, died)
 

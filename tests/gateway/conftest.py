@@ -21,6 +21,6 @@ async def mock(urls: tuple[str, str]) -> AsyncIterator[Mock]:
     """The mock as it is reached through the gateway."""
     async with open_pool(None) as pool:
         yield Mock(pool, urls[1])
-        async with asyncio.timeout(10):  # leave nothing in flight to the next test
+        async with asyncio.timeout(60):  # leave nothing in flight to the next test
             while await outstanding(Mock(pool, urls[1])):
                 await asyncio.sleep(0.01)

@@ -34,7 +34,7 @@ async def congestion(mock: Mock) -> dict[str, Any]:
 
 
 async def until_outstanding(mock: Mock, count: int) -> dict[str, Any]:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while True:
             state = await congestion(mock)
             observation = state["observation"]
@@ -44,31 +44,31 @@ async def until_outstanding(mock: Mock, count: int) -> dict[str, Any]:
 
 
 async def test_the_level_follows_the_requests_in_flight(mock: Mock) -> None:
-    await mock.behave(gap_s=0.02, chunks=["a"] * 1000, places=4)
+    await mock.behave(gap_s=0.02, chunks=["a"] * 20_000, places=4)
     await control(mock, QueueLaw(q_low=2, q_high=10, max_step=1.0))
     session = mock.session()
     tasks = [asyncio.create_task(session.generate(a_request(), ignore)) for _ in range(6)]
     state = await until_outstanding(mock, 6)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while (await congestion(mock))["level"] != 0.5:  # (6 - 2) / (10 - 2)
             await asyncio.sleep(PERIOD_S)
     state = await congestion(mock)
     # The gauges in the server's registry split the six: four hold a place.
     assert (state["observation"]["running"], state["observation"]["waiting"]) == (4, 2)
     assert state["controller"] == "bellman"
-    assert 0 <= state["age_s"] < 5
+    assert 0 <= state["age_s"] < 60
     assert (await session.state()).level == 0.5
 
     got: list[Sequence[str]] = []
     late = asyncio.create_task(session.generate(a_request(), got.append))
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while not got:  # headers come although all places are taken and no token is due
             await asyncio.sleep(0.01)
     assert got in ([["0.5000"]], [["0.6250"]])
     for task in [*tasks, late]:
         task.cancel()
     await until_outstanding(mock, 0)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while (await congestion(mock))["level"] != 0.0:
             await asyncio.sleep(PERIOD_S)
 
@@ -113,7 +113,7 @@ async def test_a_cut_stream_stays_cut_and_is_counted_out(mock: Mock) -> None:
 
 
 async def test_a_stream_is_not_collected(mock: Mock) -> None:
-    await mock.behave(gap_s=0.02, chunks=["a"] * 1000)
+    await mock.behave(gap_s=0.02, chunks=["a"] * 20_000)
     url = f"{mock.url}/v1/chat/completions"
     async with mock.pool.post(url, json={"stream": True}) as response:
         async for line in response.content:
@@ -124,7 +124,7 @@ async def test_a_stream_is_not_collected(mock: Mock) -> None:
 
 
 async def test_a_client_that_leaves_is_cancelled_through_the_middleware(mock: Mock) -> None:
-    await mock.behave(gap_s=0.02, chunks=["a"] * 1000)
+    await mock.behave(gap_s=0.02, chunks=["a"] * 20_000)
     task = asyncio.create_task(mock.session().generate(a_request(), ignore))
     await until_outstanding(mock, 1)
     task.cancel()
@@ -133,7 +133,7 @@ async def test_a_client_that_leaves_is_cancelled_through_the_middleware(mock: Mo
 
 
 async def test_admission_refuses_at_the_door(mock: Mock) -> None:
-    await mock.behave(gap_s=0.02, chunks=["a"] * 1000)
+    await mock.behave(gap_s=0.02, chunks=["a"] * 20_000)
     await control(mock, admission=QueueLimit(limit=3))
     session = mock.session()
     tasks = [asyncio.create_task(session.generate(a_request(), ignore)) for _ in range(3)]
@@ -155,15 +155,18 @@ async def test_admission_refuses_at_the_door(mock: Mock) -> None:
 
 
 async def test_a_new_arm_starts_its_law_afresh(mock: Mock) -> None:
-    await mock.behave(gap_s=0.02, chunks=["a"] * 1000)
+    await mock.behave(gap_s=0.02, chunks=["a"] * 20_000)
     slow = QueueLaw(q_low=0, q_high=1, max_step=0.001)
     await control(mock, slow)
     task = asyncio.create_task(mock.session().generate(a_request(), ignore))
-    async with asyncio.timeout(10):
-        while (await congestion(mock))["level"] < 0.005:
+    async with asyncio.timeout(60):
+        while (reached := (await congestion(mock))["level"]) < 0.005:
             await asyncio.sleep(PERIOD_S)
-    await control(mock, slow)
-    assert (await congestion(mock))["level"] < 0.004
+        # One request is out all the time: no level falls but by starting again from 0. On a slow
+        # machine it may have risen again before it is seen; then it is started once more.
+        await control(mock, slow)
+        while (await congestion(mock))["level"] >= reached:
+            await control(mock, slow)
     task.cancel()
     await until_outstanding(mock, 0)
 

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager, suppress
 
 from bellman.errors import RunError
 
-START_DEADLINE_S = 30.0
+START_DEADLINE_S = 60.0
 STOP_DEADLINE_S = 5.0
 
 

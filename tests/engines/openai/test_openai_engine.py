@@ -56,11 +56,11 @@ async def test_each_arm_has_its_control(mock: Mock) -> None:
     command = [MOCK, "--middleware", MIDDLEWARE]
     async with child_server(command, environment) as url, attach(base_url=url) as engine:
         other = Mock(mock.pool, url)
-        await other.behave(gap_s=0.02, chunks=["a"] * 1000)
+        await other.behave(gap_s=0.02, chunks=["a"] * 20_000)
         law = Control(QueueLaw(q_low=0, q_high=2, max_step=1.0), QueueLimit(1), 0.02)
         async with engine.session(law) as session:
             task = asyncio.create_task(session.generate(a_request(), ignore))
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(60):
                 while (await session.state()).level != 0.5:
                     await asyncio.sleep(0.02)
             with pytest.raises(RequestFailed, match="queue limit"):

@@ -63,7 +63,7 @@ def marked_processes(tmp_path: Path) -> list[psutil.Process]:
     return found
 
 
-def wait_until_gone(tmp_path: Path, deadline_s: float = 30.0) -> None:
+def wait_until_gone(tmp_path: Path, deadline_s: float = 120.0) -> None:
     """Wait until no process of the test's server is left; fail when some outlive the deadline."""
     end_s = time.monotonic() + deadline_s
     while left := marked_processes(tmp_path):

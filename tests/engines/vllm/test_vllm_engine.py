@@ -14,7 +14,7 @@ import pytest
 from bellman.admission.accept_all import AcceptAll
 from bellman.controllers.bellman import QueueLaw
 from bellman.controllers.none import NoControl
-from bellman.engines.base import Control, EngineDied, Request
+from bellman.engines.base import Control, EngineDied, EngineSession, Request
 from bellman.engines.openai.session import open_pool
 from bellman.engines.vllm import process
 from bellman.engines.vllm.config import VllmEngine
@@ -30,6 +30,11 @@ def a_request() -> Request:
     return Request(1, "d1", "Summarize.", asked_words=50, max_tokens=100)
 
 
+async def generated_tokens(session: EngineSession) -> int | None:
+    observation = (await session.state()).observation
+    return observation and observation.generated_tokens_total
+
+
 async def test_serves_episodes_with_their_own_law_and_leaves_nothing(stand_in, tmp_path):
     port = process.free_port(None)
     engine = stand_in(port=port, arguments={"max_num_seqs": 16, "enforce-eager": True})
@@ -37,20 +42,22 @@ async def test_serves_episodes_with_their_own_law_and_leaves_nothing(stand_in, t
         async with engine.session(NO_CONTROL) as session:
             headers: list[str] = []
             completion = await session.generate(a_request(), headers.extend)
-            await asyncio.sleep(2 * NO_CONTROL.period_s)
-            state = await session.state()
+            async with asyncio.timeout(60):
+                # Three warm-up requests came before.
+                while await generated_tokens(session) != 4 * 4:
+                    await asyncio.sleep(NO_CONTROL.period_s)
         assert completion.text == "One two three."
         assert headers == ["0.0000"]
-        assert state.observation is not None
-        assert state.observation.generated_tokens_total == 4 * 4  # three warm-up requests before
-        slow = {"ttft_s": 1.0}
-        await pool.put(f"http://127.0.0.1:{port}/mock", json=slow)
+        await pool.put(f"http://127.0.0.1:{port}/mock", json={"ttft_s": 3600.0})
         async with engine.session(ALWAYS_FULL) as session:
             first = asyncio.create_task(session.generate(a_request(), lambda _: None))
-            while (await session.state()).level != 1.0:
-                await asyncio.sleep(ALWAYS_FULL.period_s)
+            async with asyncio.timeout(60):
+                while (await session.state()).level != 1.0:
+                    await asyncio.sleep(ALWAYS_FULL.period_s)
+            await pool.put(f"http://127.0.0.1:{port}/mock", json={})
             await session.generate(a_request(), headers.extend)
-            await first
+            first.cancel()
+            await asyncio.gather(first, return_exceptions=True)
         assert headers[1:] == ["1.0000"]
         assert len(marked_processes(tmp_path)) == 3  # supervisor, server, its child
     assert not marked_processes(tmp_path)
