@@ -116,6 +116,7 @@ async def serve(arguments: argparse.Namespace) -> None:
             Proxy(pool, arguments.upstream), sensor, control(arguments.controller)
         )
         listener = listen(arguments.host, arguments.port)
+        await scraper.scrape()  # so that the first response has a level
         config = uvicorn.Config(
             accept_absolute_form(app),
             http=GatewayProtocol,

@@ -53,16 +53,20 @@ class Scraper:
     async def run(self) -> None:
         """Scrape every period, until cancelled."""
         while True:
-            try:
-                self._report = await self._scrape()
-                self._failure = None
-                self._scraped_s = asyncio.get_running_loop().time()
-                self._expected = True
-            except Exception as error:  # nobody awaits this task: what broke is told by `read`
-                self._take(error)
             await asyncio.sleep(self._period_s)
+            await self.scrape()
 
-    async def _scrape(self) -> Reported:
+    async def scrape(self) -> None:
+        """Scrape once; what breaks is told by `read`."""
+        try:
+            self._report = await self._read_metrics()
+            self._failure = None
+            self._scraped_s = asyncio.get_running_loop().time()
+            self._expected = True
+        except Exception as error:  # of any answer: the scraper goes on
+            self._take(error)
+
+    async def _read_metrics(self) -> Reported:
         async with (
             asyncio.timeout(DEADLINE_S),
             self._pool.get(self._url, allow_redirects=False, auto_decompress=True) as response,

@@ -61,6 +61,8 @@ def _variant(values: Mapping[str, Any], key: str, package: str, method: str) -> 
         return None
     if not isinstance(node, Mapping):
         raise ConfigError(f"control.{key}", node, "must be an object with _target_")
+    # OmegaConf would look such a value up, in the environment for one, and an error would show it.
+    require("${" not in json.dumps(node), f"control.{key}", node, "must not refer to other values")
     target = str(node.get("_target_"))
     allowed = f"must be a class of {package}*"
     require(target.startswith(package), f"control.{key}._target_", target, allowed)

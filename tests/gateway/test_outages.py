@@ -206,6 +206,7 @@ async def test_a_gateway_alone_before_a_server_loses_its_level_with_the_metrics(
         async with asyncio.timeout(10):
             while (await poll(pool, upstream))["observation"]["kv_usage"] != 0.25:
                 await asyncio.sleep(0.02)
+        assert (await poll(pool, upstream))["outages_total"] == 0  # its start was none
         upstream.metrics = FAULTS["500"]
         await until(pool, upstream, None)
 
@@ -220,6 +221,18 @@ async def test_a_server_without_metrics_is_counted_at_the_door(fault: str) -> No
     ):
         await asyncio.sleep(0.2)
         assert (await poll(pool, upstream))["level"] == 0.0
+
+
+async def test_the_first_answer_of_a_shared_gateway_has_a_level() -> None:
+    upstream = Upstream()
+    async with (
+        raw_server(upstream.serve) as upstream_url,
+        gateway(upstream_url, ["--shared"]) as upstream.url,
+        open_pool(None) as pool,
+    ):
+        state = await poll(pool, upstream)
+        assert (state["level"], state["outages_total"]) == (0.0, 0)
+        assert state["observation"]["running"] == 3
 
 
 async def test_a_shared_server_without_metrics_has_no_level() -> None:

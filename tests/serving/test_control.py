@@ -40,6 +40,8 @@ def test_nothing_given_is_no_control(monkeypatch: pytest.MonkeyPatch) -> None:
         ({"controller": {**LAW, "q_high": 1}}, "controller.q_high"),
         ({"controller": {**LAW, "q_top": 1}}, "control.controller.q_top"),
         ({"controller": {"_target_": LAW["_target_"]}}, "control.controller.q_low"),
+        ({"controller": {**LAW, "q_low": "${oc.env:HOME}"}}, "control.controller="),
+        ({"period_s": 10**400}, "control.period_s"),
         ({"controller": {"_target_": "os.system"}}, "control.controller._target_"),
         ({"controller": {"_target_": "subprocess.Popen"}}, "control.controller._target_"),
         ({"controller": {"_target_": "bellman.controllers.none.asyncio"}}, "_target_"),
