@@ -62,6 +62,11 @@ class EnergyCounter:
         return self._readings[-1][0] if self._readings else None
 
     @property
+    def last_j(self) -> float | None:
+        """What it said then."""
+        return self._readings[-1][1] if self._readings else None
+
+    @property
     def counted_j(self) -> float | None:
         """Joules since counting began, at the last reading."""
         if self._first_j is None or not self._readings:

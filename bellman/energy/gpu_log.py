@@ -7,8 +7,9 @@ from bellman.energy.counter import EnergyCounter
 from bellman.energy.nvml_driver import THROTTLE_REASONS, GpuState
 from bellman.energy.visible_gpus import Gpu
 
-POWER_LASTS_S = 1.0
-"""A power sample stands for so long, at most."""
+SAMPLE_LASTS_S = 1.0
+SAMPLE_PERIODS = 3.0
+"""A power sample stands for so many periods, or for so long where that is longer."""
 ABOVE_LIMIT = 1.2
 """Mean power over power limit, above which a unit must be wrong."""
 
@@ -16,8 +17,9 @@ ABOVE_LIMIT = 1.2
 class GpuLog:
     """The log of one GPU in one episode."""
 
-    def __init__(self, gpu: Gpu) -> None:
+    def __init__(self, gpu: Gpu, sample_period_s: float) -> None:
         self.gpu = gpu
+        self._sample_lasts_s = max(SAMPLE_LASTS_S, SAMPLE_PERIODS * sample_period_s)
         self.counter = EnergyCounter()
         """Joules since the driver was loaded."""
         self.power_w: float | None = None
@@ -69,7 +71,7 @@ class GpuLog:
 
     def sampled_j(self, time_s: float) -> float | None:
         """Return the integral of the samples up to `time_s`; None where the last is too old."""
-        if self.power_w is None or time_s - self._last_sample_s > POWER_LASTS_S:
+        if self.power_w is None or time_s - self._last_sample_s > self._sample_lasts_s:
             return None
         more_j = self.power_w * max(0.0, time_s - self._last_sample_s)
         return self._integral.joules_at(time_s) + more_j

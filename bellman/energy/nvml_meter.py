@@ -49,7 +49,7 @@ class NvmlMeter:
         self._driver = driver
         self._choice = choice
         self._neighbours = Neighbours(driver, choice, server)
-        self._logs = [GpuLog(gpu) for gpu in choice.gpus]
+        self._logs = [GpuLog(gpu, sample_period_s) for gpu in choice.gpus]
         self._log = IncidentLog()
         self._sampler: asyncio.Task[None] | None = None
         self._failure: str | None = None
@@ -58,6 +58,8 @@ class NvmlMeter:
         """Why the last counter could not be read."""
         self._longest_call_s = 0.0
         self._began_s = 0.0
+        self._looked_s = 0.0
+        """When other processes were last looked for."""
         self._good: list[EnergyReading] = []
         """The first and the last reading that has energy."""
         self._readings: list[EnergyReading] = []
@@ -76,6 +78,7 @@ class NvmlMeter:
         for log in self._logs:
             log.end_baseline()
         await self._sweep(with_power=True, with_state=True)
+        self._looked_s = loop.time()
         await self._look_around()
         for log in self._logs:
             log.counter.begin()
@@ -202,6 +205,9 @@ class NvmlMeter:
             self._problem = "the driver does not answer"
             self._log.note(f"nvml: {self._problem}", began_s, loop.time())
             return
+        except Exception as error:  # a fault in the program ends the reading, not the episode
+            self._fail(f"{type(error).__name__}: {error}")
+            return
         for log, answer in zip(self._logs, answers, strict=True):
             self._take(log, answer)
 
@@ -239,13 +245,15 @@ class NvmlMeter:
     async def _look_around(self) -> None:
         """Note who else is on the cards."""
         loop = asyncio.get_running_loop()
-        began_s = loop.time()
         try:
             seen = await self._thread.call(self._neighbours.seen, deadline_s=DEADLINE_S)
         except NoAnswer:
             return  # the next sweep notes it
+        except Exception as error:
+            seen = [f"nvml: no other processes are looked for: {type(error).__name__}: {error}"]
         for text in seen:
-            self._log.note(text, began_s, loop.time())
+            self._log.note(text, self._looked_s, loop.time())
+        self._looked_s = loop.time()
 
     def _fail(self, reason: str) -> None:
         """Note the first reason why the energy is unknown; it stays so."""

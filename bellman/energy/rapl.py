@@ -10,13 +10,15 @@ from bellman.energy.counter import EnergyCounter
 from bellman.energy.incident_log import IncidentLog
 from bellman.energy.none import UnmeasuredEnergy
 from bellman.energy.own_thread import NoAnswer, OwnThread
-from bellman.energy.powercap import Unreadable, Zone, find_zones, is_package
+from bellman.energy.powercap import LARGEST_POWER_W, Unreadable, Zone, find_zones, is_package
 from bellman.errors import require
 
 DEADLINE_S = 2.0
 """A reading may take so long; later it is null."""
 MOVES_WITHIN_S = 10.0
 """Counters move every millisecond, also on an idle machine; one that stands still is none."""
+JUMP_MARGIN_S = 1.0
+"""So much more time than has passed is allowed for what a counter may have counted."""
 LATE_PERIODS = 3.0
 """A background reading that comes after so many periods is late."""
 
@@ -145,7 +147,10 @@ class RaplMeter:
             self._log.note(reason, began_s, loop.time())
             return self._failure or reason
         except Unreadable as error:
-            self._failure = self._failure or f"rapl: {error}"
+            self._fail(str(error))
+            return self._failure
+        except Exception as error:  # a fault in the program ends the reading, not the episode
+            self._fail(f"{type(error).__name__}: {error}")
             return self._failure
         for zone, (time_s, total_j) in zip(self._zones, read, strict=True):
             self._take(zone, time_s, total_j)
@@ -156,14 +161,24 @@ class RaplMeter:
         waited_s = time_s - (time_s if counter.last_s is None else counter.last_s)
         late = waited_s > LATE_PERIODS * self._config.read_period_s
         if late and waited_s >= zone.goes_round_in_s:
-            self._failure = self._failure or (
-                f"rapl: {zone.name} was not read for {waited_s:.0f} s, in which its counter may "
-                "have gone round more than once"
+            self._fail(
+                f"{zone.name} was not read for {waited_s:.0f} s, in which its counter may have "
+                "gone round more than once"
+            )
+        jump_j = total_j - (counter.last_j or 0.0)
+        if jump_j > LARGEST_POWER_W * (waited_s + JUMP_MARGIN_S):
+            self._fail(
+                f"{zone.name} counted {jump_j:.0f} J in {waited_s:.1f} s, more than a package can "
+                "draw: its counter began again from 0"
             )
         counter.add(time_s, total_j)
         if counter.still_s > MOVES_WITHIN_S:
             text = f"rapl: the energy counter of {zone.name} does not move"
             self._log.note(text, time_s - counter.still_s, time_s)
+
+    def _fail(self, reason: str) -> None:
+        """Note the first reason why the energy is unknown; it stays so."""
+        self._failure = self._failure or f"rapl: {reason}"
 
     async def _read_periodically(self) -> None:
         while True:

@@ -62,7 +62,7 @@ def choose(driver: Driver, server: LocalServer | None) -> Choice:
         return Choice(chosen, chosen_by, None, told)  # there is no other card that it could use
     why = processes.unknown or refusal
     if why is None:
-        why = "the driver names no process of the server on any card"
+        why = f"the driver names no process of the server, {processes.name}, on any card"
         why += "" if trusted else " (in a container it names those of the host, or none)"
     return Choice(chosen, chosen_by, _doubt(chosen, chosen_by, processes, why), told)
 

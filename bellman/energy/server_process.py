@@ -1,9 +1,10 @@
 """The processes of the server on this machine: which they are, and what they were told."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import psutil
 
@@ -19,6 +20,8 @@ class ServerProcesses:
 
     process_ids: frozenset[int] = frozenset()
     environment: Mapping[str, str] = field(default_factory=lambda: os.environ)
+    name: str | None = None
+    """`123 (python)`, the process that was looked for."""
     unknown: str | None = None
 
 
@@ -26,36 +29,51 @@ def find(server: LocalServer | None) -> ServerProcesses:
     """Look for the server's processes now."""
     if server is None:
         return ServerProcesses(unknown="the server's process is not known here")
-    root = server.process_id
-    if root is None:
-        root = listening_on(server.port)
-        if root is None:
-            remedy = "root sees those of other users"
-            return ServerProcesses(
-                unknown=f"no process is seen to listen on port {server.port} ({remedy})"
-            )
+    ours = server.process_id
+    roots = listening_on(server.port) if ours is None else [ours]
+    if not roots:
+        remedy = "root sees those of other users"
+        return ServerProcesses(
+            unknown=f"no process is seen to listen on port {server.port} ({remedy})"
+        )
     try:
-        process = psutil.Process(root)
-        family = [process, *process.children(recursive=True)]
+        processes = [psutil.Process(root) for root in roots]
+        family = [one for each in processes for one in (each, *each.children(recursive=True))]
     except psutil.Error as error:
-        return ServerProcesses(unknown=f"the server's process {root}: {error}")
-    return ServerProcesses(frozenset(one.pid for one in family), environment_of(process))
-
-
-def listening_on(port: int | None) -> int | None:
-    """Return the process that listens on a TCP port; None where none is seen to."""
-    try:
-        connections = psutil.net_connections(kind="tcp")
-    except (psutil.Error, OSError):
-        return None
-    listening = (
-        connection.pid
-        for connection in connections
-        if connection.status == psutil.CONN_LISTEN
-        and connection.laddr
-        and connection.laddr.port == port
+        return ServerProcesses(unknown=f"the server's process: {error}")
+    return ServerProcesses(
+        frozenset(one.pid for one in family), environment_of(processes[0]), name_of(roots[0])
     )
-    return next((process_id for process_id in listening if process_id), None)
+
+
+def listening_on(port: int | None) -> list[int]:
+    """Return the processes that listen on a TCP port; of those that share a socket the parent."""
+    try:
+        found = {one.pid for one in listening(psutil.net_connections(kind="tcp"), port)}
+        return sorted({first_listening(psutil.Process(number), port) for number in found if number})
+    except (psutil.Error, OSError):
+        return []
+
+
+def first_listening(process: psutil.Process, port: int | None) -> int:
+    """Return the farthest ancestor that has the socket, too: psutil names one holder of many."""
+    holders = [process]
+    for ancestor in process.parents():
+        try:
+            if listening(ancestor.net_connections(kind="tcp"), port):
+                holders.append(ancestor)
+        except psutil.Error:
+            break
+    return holders[-1].pid
+
+
+def listening(connections: Iterable[Any], port: int | None) -> list[Any]:
+    """Return those that listen on a port."""
+    return [
+        one
+        for one in connections
+        if one.status == psutil.CONN_LISTEN and one.laddr and one.laddr.port == port
+    ]
 
 
 def environment_of(process: psutil.Process) -> Mapping[str, str]:

@@ -195,6 +195,26 @@ def test_a_counter_that_was_not_read_for_too_long_may_have_gone_round_twice(tmp_
     assert report.source == "measured"
 
 
+def test_a_counter_that_begins_again_from_0_is_not_taken_for_one_that_went_round(
+    tmp_path: Path,
+) -> None:
+    counter = write_zone(tmp_path, "intel-rapl:0", "package-0", 5_000_000)
+    (counter.parent / "max_energy_range_uj").write_text("262143328850")
+
+    async def episode() -> Any:
+        rapl = await create(tmp_path)
+        await rapl.start()
+        await asyncio.sleep(0.5)
+        counter.write_text("40000000")
+        first = await rapl.read()
+        counter.write_text("1000000")  # the driver was loaded anew
+        return first, await rapl.read()
+
+    first, last = run(episode)
+    assert (first.energy_j, last.energy_j) == (pytest.approx(35), None)
+    assert "counted 262104 J in 0.0 s, more than a package can draw" in last.reason
+
+
 def test_a_package_that_does_not_move_is_null_and_memory_that_does_not_is_doubted(
     tmp_path: Path,
 ) -> None:

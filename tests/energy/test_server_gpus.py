@@ -3,12 +3,13 @@
 import asyncio
 import os
 import socket
+import subprocess
 from pathlib import Path
 
 import pytest
 
 from bellman.energy.base import LocalServer
-from bellman.energy.server_process import find, in_initial_namespace
+from bellman.energy.server_process import find, in_initial_namespace, listening_on
 from tests.energy.stub import BOTH, FIRST, SECOND, joules, measure
 
 BUSY, IDLE = "NVIDIA H100,686,1,0,0,0", "NVIDIA H100,70,1,0,0,0"
@@ -47,7 +48,7 @@ def test_a_driver_of_before_2022_lists_processes_too(library: Path) -> None:
     ("environment", "watts", "said"),
     [
         ({"STUB_PROCESSES": ""}, 1176, "8 cards (all, CUDA_VISIBLE_DEVICES is not set)"),
-        ({"STUB_PROCESSES": ""}, 1176, "the driver names no process of the server on any card"),
+        ({"STUB_PROCESSES": ""}, 1176, "the driver names no process of the server, "),
         ({"STUB_PROCESSES": ";;;;mine"}, 1176, "the driver names no process of the server"),
         ({"STUB_PROCESSES": ";;;;gone"}, 1176, "in a container it names those of the host"),
         (
@@ -110,6 +111,19 @@ def test_a_listening_port_leads_to_the_server() -> None:
     nobody = find(LocalServer(port=port))
     assert not nobody.process_ids
     assert f"no process is seen to listen on port {port}" in str(nobody.unknown)
+
+
+def test_every_process_that_shares_the_port_is_the_servers() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.set_inheritable(True)
+        port = server.getsockname()[1]
+        worker = subprocess.Popen(["sleep", "60"], pass_fds=[server.fileno()])
+        try:
+            assert listening_on(port) == [os.getpid()]
+            assert {os.getpid(), worker.pid} <= find(LocalServer(port=port)).process_ids
+        finally:
+            worker.kill()
+            worker.wait()
 
 
 def test_a_server_that_is_gone_is_not_known() -> None:

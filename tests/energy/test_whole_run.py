@@ -35,7 +35,7 @@ async def test_the_servers_card_alone_is_counted_and_else_the_claim_says_so(
     monkeypatch.setenv("STUB_GPUS", BOTH)
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     async with child_server([MOCK]) as url:
-        server = listening_on(urlsplit(url).port)
+        (server,) = listening_on(urlsplit(url).port)
         monkeypatch.setenv("STUB_PROCESS_IDS", f";{server}")
         summary, energy = await run(url, tmp_path / "known")
         length_s = 11.0
