@@ -179,8 +179,10 @@ def derive(requests: pd.DataFrame) -> pd.DataFrame:
     """Add the derived columns, all in seconds and null where a time is missing.
 
     e2e_s = last token - intended send; service_latency_s = last token - actual send;
-    client_wait_s = actual - intended send; ttft_s = first token - intended send;
-    tpot_s = (last - first token) / (output tokens - 1), null for fewer than two tokens;
+    client_wait_s = actual - intended send; ttft_s = first token - intended send, whether of
+    reasoning or of the answer; ttfc_s = first token of the answer itself - intended send;
+    tpot_s = (last - first token) / (output tokens - 1), null for fewer than two tokens, reasoning
+    included in both; the last token is that of the answer;
     longest_gap_s = longest wait between two chunks of the stream, null without two.
     """
     # A column that is unknown of all requests has no type.
@@ -193,6 +195,7 @@ def derive(requests: pd.DataFrame) -> pd.DataFrame:
         service_latency_s=requests["last_token_s"] - requests["sent_s"],
         client_wait_s=requests["sent_s"] - requests["intended_s"],
         ttft_s=requests["first_token_s"] - requests["intended_s"],
+        ttfc_s=requests.get("first_content_token_s", math.nan) - requests["intended_s"],
         tpot_s=(requests["last_token_s"] - requests["first_token_s"]) / gaps,
         longest_gap_s=[_longest(gaps_s) for gaps_s in requests["chunk_gaps_s"]],
     )

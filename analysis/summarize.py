@@ -173,7 +173,7 @@ def _measure(part: _Part, slo: Slo, phases: tuple[Phase, ...], window: str) -> V
         "energy_j_per_completed_request": metrics.per(energy_j, answered),
         "energy_j_per_output_token": metrics.per(energy_j, generated),
     }
-    for name in LATENCIES:
+    for name in (*LATENCIES, "ttfc"):
         column = f"{name}_s"
         values[f"{name}_mean_s"] = metrics.latency_mean(group, column)
         for percent in PERCENTILES:

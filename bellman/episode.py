@@ -8,7 +8,7 @@ from typing import Protocol
 from bellman.adaptation.base import Adaptation
 from bellman.app.summarization import SummarizationApp
 from bellman.energy.base import EnergyMeter, EnergyReport
-from bellman.engines.base import Control, Engine, EngineSession
+from bellman.engines.base import Control, Engine, EngineSession, SessionReport
 from bellman.load.models.base import LoadModel
 from bellman.load.pacing import PacingStatistics
 from bellman.load.schedule import Schedule, ScheduledRequest
@@ -58,6 +58,7 @@ class EpisodeResult:
     end_s: float
     pacing: PacingStatistics
     receiver: SignalReceiver
+    session: SessionReport
     energy: EnergyReport
     windows: list[EnergyWindow]
     engine_prompt_tokens: int | None
@@ -136,6 +137,7 @@ async def run_episode(
         end_s=end_s,
         pacing=pacing,
         receiver=app.receiver,
+        session=session.report(),
         energy=report,
         windows=energy_windows(
             schedule.phases,

@@ -38,7 +38,11 @@ class RequestRecord:
     """Why it is not `ok`."""
     sent_s: float | None = None
     first_token_s: float | None = None
+    """Of anything that the model wrote, reasoning included."""
+    first_content_token_s: float | None = None
+    """Of the answer's text, after any reasoning."""
     last_token_s: float | None = None
+    """Of the answer's text."""
     ended_s: float | None = None
     level: float | None = None
     """Congestion level the application acted on; None before its first signal."""
@@ -52,13 +56,17 @@ class RequestRecord:
     max_tokens: int | None = None
     prompt_tokens: int | None = None
     output_tokens: int | None = None
+    reasoning_tokens: int | None = None
+    """Those of the output tokens that were reasoning, where the server reports them."""
     output_words: int | None = None
     finish_reason: str | None = None
     text_id: str | None = None
     """Key into texts.parquet."""
     preemptions: int | None = None
     chunk_gaps_s: list[float] | None = None
-    """Waits between two pieces of the stream's content; None where there is no stream."""
+    """Waits between two pieces of the stream, reasoning included; None where there is none."""
+    retries: int | None = None
+    """How often it was sent again because its connection was stale; None without connections."""
 
 
 REQUESTS = pa.schema(
@@ -74,6 +82,7 @@ REQUESTS = pa.schema(
         ("reason", pa.string()),
         ("sent_s", pa.float64()),
         ("first_token_s", pa.float64()),
+        ("first_content_token_s", pa.float64()),
         ("last_token_s", pa.float64()),
         ("ended_s", pa.float64()),
         ("level", pa.float64()),
@@ -84,11 +93,13 @@ REQUESTS = pa.schema(
         ("max_tokens", pa.int32()),
         ("prompt_tokens", pa.int32()),
         ("output_tokens", pa.int32()),
+        ("reasoning_tokens", pa.int32()),
         ("output_words", pa.int32()),
         ("finish_reason", pa.string()),
         ("text_id", pa.string()),
         ("preemptions", pa.int32()),
         ("chunk_gaps_s", pa.list_(pa.float64())),
+        ("retries", pa.int32()),
     ]
 )
 
@@ -132,6 +143,9 @@ TIMELINE = pa.schema(
     ]
 )
 
+BLOCK_BYTES = 2**20
+"""Read at a time; a line must fit, so a longer one makes longer blocks."""
+
 
 class JsonLinesWriter:
     """Appends one JSON object a line, each with one unbuffered write.
@@ -146,7 +160,8 @@ class JsonLinesWriter:
     def write(self, record: Any) -> None:
         """Append a record, a dataclass; raises OSError when the disk is full."""
         values = {name: getattr(record, name) for name in record.__dataclass_fields__}
-        line = json.dumps(values, ensure_ascii=False).encode() + b"\n"
+        # What is no character (half of one) must not cost the record.
+        line = json.dumps(values, ensure_ascii=False).encode(errors="replace") + b"\n"
         written = os.write(self._descriptor, line)
         while written < len(line):
             written += os.write(self._descriptor, line[written:])
@@ -176,7 +191,10 @@ def read_json_lines(path: Path, schema: pa.Schema) -> pa.Table:
     if not data:
         return schema.empty_table()
     options = pa_json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="error")
-    return pa_json.read_json(pa.BufferReader(data), parse_options=options).select(schema.names)
+    longest_bytes = max(map(len, data.split(b"\n")))
+    blocks = pa_json.ReadOptions(block_size=max(BLOCK_BYTES, 2 * longest_bytes))
+    table = pa_json.read_json(pa.BufferReader(data), blocks, options)
+    return table.select(schema.names)
 
 
 def write_parquet(table: pa.Table, path: Path) -> None:
@@ -189,5 +207,6 @@ def write_parquet(table: pa.Table, path: Path) -> None:
 def write_json(value: object, path: Path) -> None:
     """Write a JSON file atomically; NaN is refused (not measured is null)."""
     partial = path.with_suffix(".partial")
-    partial.write_text(json.dumps(value, indent=2, allow_nan=False, ensure_ascii=False) + "\n")
+    text = json.dumps(value, indent=2, allow_nan=False, ensure_ascii=False) + "\n"
+    partial.write_bytes(text.encode(errors="replace"))
     partial.replace(path)

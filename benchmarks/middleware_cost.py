@@ -19,7 +19,7 @@ import aiohttp
 import numpy as np
 
 from bellman.engines.openai.child import child_server
-from bellman.engines.openai.session import open_pool
+from bellman.engines.openai.connections import open_pool
 
 MOCK = str(Path(__file__).parent / "mock_openai_server.py")
 MIDDLEWARE = "bellman.serving.middleware.CongestionMiddleware"

@@ -24,6 +24,7 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 MODEL = "mock"
+BLOCK_CHARACTERS = 32
 RUNNING = Gauge("vllm:num_requests_running", "Requests in the batch.")
 WAITING = Gauge("vllm:num_requests_waiting", "Requests before the batch.")
 KV_USAGE = Gauge("vllm:kv_cache_usage_perc", "Share of the KV cache in use.")
@@ -42,6 +43,17 @@ class Behaviour:
     ttft_s: float = 0.0
     gap_s: float = 0.0
     """Seconds between two chunks."""
+    prefill_s: float = 0.0
+    """Seconds to compute a prompt, less the share of it that is in the prefix cache."""
+    prefix_caching: bool = False
+    resets: int = 0
+    """Answer POST /reset_prefix_cache with this status; 0 does not offer it."""
+    reset_refusals: int = 0
+    """So many resets are answered with 200 and success=false first."""
+    takes_cache_salt: bool = False
+    reasoning: list[str] = field(default_factory=list)
+    """Chunks of reasoning before those of content."""
+    reasoning_name: str = "reasoning_content"
     chunks: list[str] = field(default_factory=lambda: ["One", " two", " three", "."])
     obeys: bool = False
     """Write as many words as the prompt's "at most N words" asks for, instead of `chunks`."""
@@ -83,6 +95,8 @@ class Mock:
     def behave(self, behaviour: Behaviour) -> None:
         """Behave like this from the next request on."""
         self.behaviour = behaviour
+        self.cache = PrefixCache()
+        self.resets = 0
         self.places = asyncio.Semaphore(behaviour.places)
         self.requests = 0
         self.cancelled = 0
@@ -94,7 +108,25 @@ class Mock:
 
     async def counts(self, request: Request) -> Response:
         """GET /mock: requests seen, and those whose client went away."""
-        return JSONResponse({"requests": self.requests, "cancelled": self.cancelled})
+        counts = {"requests": self.requests, "cancelled": self.cancelled, "resets": self.resets}
+        return JSONResponse(counts)
+
+    async def reset_prefix_cache(self, request: Request) -> Response:
+        """POST /reset_prefix_cache."""
+        self.resets += 1
+        if self.behaviour.resets == 0:
+            return Response(status_code=404)
+        if self.resets <= self.behaviour.reset_refusals:
+            return JSONResponse({"success": False})
+        if self.behaviour.resets == 200:
+            self.cache = PrefixCache()
+        return Response(status_code=self.behaviour.resets)
+
+    async def openapi(self, request: Request) -> Response:
+        """GET /openapi.json: as much of it as tells which entries a request may have."""
+        properties = {"cache_salt": {}} if self.behaviour.takes_cache_salt else {}
+        schemas = {"ChatCompletionRequest": {"properties": {"messages": {}, **properties}}}
+        return JSONResponse({"components": {"schemas": schemas}})
 
     async def chat(self, request: Request) -> Response:
         """POST /v1/chat/completions."""
@@ -148,6 +180,7 @@ class Mock:
             {"role": "assistant", "content": ""}
         )
         count = 0
+        thoughts = len(behaviour.reasoning)
         async for text in self._texts(behaviour, body):
             if count == behaviour.error_after:
                 yield event({"error": {"message": "the mock broke", "code": 500}})
@@ -155,13 +188,20 @@ class Mock:
             if count == behaviour.cut_after:
                 raise ConnectionResetError("the mock cuts the stream")
             count += 1
-            yield chunk({"content": text})
+            yield chunk({behaviour.reasoning_name if count <= thoughts else "content": text})
         yield chunk({}, behaviour.finish_reason)
         if behaviour.usage and (body.get("stream_options") or {}).get("include_usage"):
             yield event(_object("chat.completion.chunk", [], _usage(behaviour, count)))
         if behaviour.done:
             last = event("[DONE]")
             yield last if behaviour.last_newline else last.rstrip()
+
+    def _prefill_s(self, behaviour: Behaviour, body: dict[str, Any]) -> float:
+        if not behaviour.prefix_caching:
+            return behaviour.prefill_s
+        prompt = json.dumps(body.get("messages"))
+        salt = str(body.get("cache_salt")) if behaviour.takes_cache_salt else ""
+        return behaviour.prefill_s * self.cache.missing(prompt, salt)
 
     async def _texts(self, behaviour: Behaviour, body: dict[str, Any]) -> AsyncIterator[str]:
         """Yield the answer's pieces at their times, holding one of the server's places."""
@@ -171,6 +211,7 @@ class Mock:
             texts = [" word"] * int(asked[-1])
         if "min_tokens" in body and not behaviour.ignores_forced_length:
             texts = [" word"] * (int(body["min_tokens"]) // behaviour.tokens_per_chunk)
+        texts = [*behaviour.reasoning, *texts]
         WAITING.inc()
         waiting = True
         try:
@@ -178,7 +219,7 @@ class Mock:
                 WAITING.dec()
                 waiting = False
                 with RUNNING.track_inprogress():
-                    await asyncio.sleep(behaviour.ttft_s)
+                    await asyncio.sleep(behaviour.ttft_s + self._prefill_s(behaviour, body))
                     for index, text in enumerate(texts):
                         if index:
                             await asyncio.sleep(behaviour.gap_s)
@@ -192,6 +233,21 @@ class Mock:
         finally:
             if waiting:
                 WAITING.dec()
+
+
+class PrefixCache:
+    """Remembers prompts by their prefixes, in blocks, as vLLM does."""
+
+    def __init__(self) -> None:
+        self._blocks: set[str] = set()
+
+    def missing(self, prompt: str, salt: str) -> float:
+        """Return the share of a prompt that is not cached, and cache it."""
+        ends = range(BLOCK_CHARACTERS, len(prompt) + BLOCK_CHARACTERS, BLOCK_CHARACTERS)
+        blocks = [f"{salt}/{prompt[:end]}" for end in ends]
+        found = sum(block in self._blocks for block in blocks)
+        self._blocks.update(blocks)
+        return 1 - found / max(1, len(blocks))
 
 
 def _object(kind: str, choices: list[dict[str, Any]], usage: object) -> dict[str, Any]:
@@ -232,6 +288,8 @@ def build_app(middleware: list[str]) -> Starlette:
         routes=[
             Route("/v1/chat/completions", mock.chat, methods=["POST"]),
             Route("/v1/models", models),
+            Route("/openapi.json", mock.openapi),
+            Route("/reset_prefix_cache", mock.reset_prefix_cache, methods=["POST"]),
             Route("/metrics", metrics),
             Route("/health", health),
             Route("/mock", mock.configure, methods=["PUT"]),

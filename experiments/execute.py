@@ -61,7 +61,7 @@ def execute(config: DictConfig, console: Console) -> Path:
     run = prepare(config)
     status = reached(run.path, run.identity)
     if status == "done":
-        console.print(f"{run.path} holds this very run, finished; shown again:")
+        console.print(f"{run.path} holds this very run, finished; shown again:", markup=False)
         run.present(run.path, console, draw=False)
         return run.path
     if status == "recorded":
@@ -134,7 +134,7 @@ def show_what_there_is(run: Prepared, console: Console) -> None:
     try:
         run.present(run.path, console, draw=True)
     except Exception as error:  # the run's own failure is what the user must see
-        console.print(f"no summary of what was recorded: {error}")
+        console.print(f"no summary of what was recorded: {error}", markup=False)
 
 
 def end_early(folder: RunFolder, error: BaseException) -> None:

@@ -24,10 +24,12 @@ class RunProgress:
 
     def __init__(self, console: Console, source: Source) -> None:
         self._progress = Progress(
-            TextColumn("{task.description:<14}", table_column=UNWRAPPED),
+            TextColumn("{task.description:<14}", table_column=UNWRAPPED, markup=False),
             BarColumn(bar_width=10),
-            TextColumn(f"{{task.completed:>4.0f}} s {source}", table_column=UNWRAPPED),
-            TextColumn("{task.fields[load]}", table_column=UNWRAPPED),
+            TextColumn(
+                f"{{task.completed:>4.0f}} s {source}", table_column=UNWRAPPED, markup=False
+            ),
+            TextColumn("{task.fields[load]}", table_column=UNWRAPPED, markup=False),
             console=console,
             auto_refresh=False,
         )
@@ -40,7 +42,8 @@ class RunProgress:
         console = self._progress.console
         if not console.is_terminal:
             clock = time.strftime("%H:%M:%S")
-            console.print(f"{clock} {description}, {duration_s:.0f} s and drain ({self._source})")
+            line = f"{clock} {description}, {duration_s:.0f} s and drain ({self._source})"
+            console.print(line, markup=False)
         self._task = self._progress.add_task(description, total=duration_s, load="")
 
     def update(self, row: TimelineRow) -> None:

@@ -113,7 +113,10 @@ def run_recorded(
             )
         )
     progress.finish(result.end_s)
-    reasons = settings.pacing.invalid_reasons(result.pacing)
+    reasons = [
+        *settings.pacing.invalid_reasons(result.pacing),
+        *result.session.invalid_reasons,
+    ]
     recorder.add_episode(
         plan,
         result,
@@ -121,7 +124,7 @@ def run_recorded(
         seed=settings.run.seed,
         source=engine.source,
         response_source=engine.response_source,
-        warnings=[str(warning.message) for warning in caught],
+        warnings=[*(str(warning.message) for warning in caught), *result.session.warnings],
         **point,
     )
     return reasons

@@ -28,7 +28,10 @@ from bellman.app.words import count_words
 from bellman.build import build
 from bellman.corpus.base import Corpus
 from bellman.engines.base import Completion, Request, RequestFailed
-from bellman.engines.openai.session import ChatServer, OpenAISession, open_pool
+from bellman.engines.openai.connections import open_pool
+from bellman.engines.openai.engine import model_names
+from bellman.engines.openai.fetch import NoReply, fetch
+from bellman.engines.openai.session import ChatServer, OpenAISession
 from bellman.engines.simulated.bank_recorded import RECORDED_RESPONSES, write_recorded
 from bellman.errors import RunError
 from bellman.records import JsonLinesWriter, read_json_lines, write_json
@@ -136,8 +139,15 @@ async def record(
 
 async def model_name(root_url: str) -> str:
     """Ask the server for its first model."""
-    async with open_pool(None) as pool, pool.get(f"{root_url}/v1/models") as response:
-        return str((await response.json())["data"][0]["id"])
+    url = f"{root_url}/v1/models"
+    try:
+        async with open_pool(None) as pool:
+            names = model_names((await fetch(pool, "GET", url)).json())
+    except NoReply as error:
+        raise RunError(f"no server answers at {url}: {error}") from None
+    if not names:
+        raise RunError(f"{url} names no model")
+    return names[0]
 
 
 def identity(arguments: argparse.Namespace, served: str) -> dict[str, str]:

@@ -106,6 +106,7 @@ class SummarizationApp:
                 completion = await self._session.generate(request, self.receive)
         except RequestFailed as failure:
             record.status, record.reason = failure.status, failure.reason
+            record.retries = failure.retries
         except TimeoutError:
             record.status = "timeout"
             record.reason = f"no complete answer within {self._request_timeout_s:g} s"
@@ -122,12 +123,16 @@ class SummarizationApp:
     def _complete(self, record: RequestRecord, completion: Completion) -> None:
         record.status, record.reason = "ok", None
         record.first_token_s = completion.first_token_s - self._start_s
+        if completion.first_content_token_s is not None:
+            record.first_content_token_s = completion.first_content_token_s - self._start_s
         record.last_token_s = completion.last_token_s - self._start_s
         record.prompt_tokens = completion.prompt_tokens
         record.output_tokens = completion.output_tokens
+        record.reasoning_tokens = completion.reasoning_tokens
         record.finish_reason = completion.finish_reason
         record.preemptions = completion.preemptions
         record.chunk_gaps_s = completion.chunk_gaps_s
+        record.retries = completion.retries
         if completion.text is not None:
             stored = self._texts.add(record.document_id, completion.text)
             record.text_id, record.output_words = stored.text_id, stored.words

@@ -4,6 +4,7 @@ import hashlib
 from dataclasses import dataclass
 
 from bellman.app.words import count_words
+from bellman.foreign_text import whole_characters
 from bellman.records import JsonLinesWriter
 
 
@@ -27,14 +28,6 @@ class _Line:
 def text_id(document_id: str, text: str) -> str:
     """Return the pair's key: 16 hex digits of a SHA-256."""
     return hashlib.sha256(f"{document_id}\0{text}".encode()).hexdigest()[:16]
-
-
-def whole_characters(text: str) -> str:
-    """Replace halves of surrogate pairs, which UTF-8 and so no file can hold, by U+FFFD.
-
-    JSON can: a server that cuts an emoji in two sends them.
-    """
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 class TextStore:

@@ -51,19 +51,33 @@ class Completion:
     finish_reason: str | None
     """`stop`, or `length` when the token guard cut the answer."""
     first_token_s: float
+    """Of anything that the model wrote, reasoning included."""
     last_token_s: float
+    """Of the answer's text: what the user waits for."""
+    first_content_token_s: float | None = None
+    """Of the answer's text, after any reasoning; None where there is no text."""
+    reasoning_tokens: int | None = None
+    """Those of `output_tokens` that were reasoning, where the server reports them."""
     preemptions: int | None = None
     chunk_gaps_s: list[float] | None = None
-    """Waits between two pieces of the stream's content; None where there is no stream."""
+    """Waits between two pieces of the stream, reasoning included; None where there is none."""
+    retries: int | None = None
+    """How often it was sent again because its connection was stale; None without connections."""
 
 
 class RequestFailed(Exception):
     """A request without a usable answer."""
 
-    def __init__(self, status: Literal["rejected", "error", "timeout"], reason: str) -> None:
+    def __init__(
+        self,
+        status: Literal["rejected", "error", "timeout"],
+        reason: str,
+        retries: int | None = None,
+    ) -> None:
         super().__init__(reason)
         self.status = status
         self.reason = reason
+        self.retries = retries
 
 
 class EngineDied(RuntimeError):
@@ -90,6 +104,21 @@ class ServerState:
         return [] if self.level is None else [format_level(self.level)]
 
 
+@dataclass(frozen=True, slots=True)
+class SessionReport:
+    """What a session says of its episode, besides the answers."""
+
+    prefix_cache: str
+    """What kept the prompts of earlier episodes from being found in the prefix cache."""
+    salt: str | None = None
+    """What made this episode's prompts differ from those of all others, where that was done."""
+    retries: int | None = None
+    """Requests that were sent again (see `Completion.retries`)."""
+    invalid_reasons: tuple[str, ...] = ()
+    """Why the episode cannot be compared with others."""
+    warnings: tuple[str, ...] = ()
+
+
 class EngineSession(Protocol):
     """One episode on an engine, under one controller and admission, with empty queues at start."""
 
@@ -108,6 +137,9 @@ class EngineSession(Protocol):
 
     def local_server(self) -> LocalServer | None:
         """Return where the server runs on this machine, for a meter; None where it is unknown."""
+
+    def report(self) -> SessionReport:
+        """Return what there is to say of the episode so far."""
 
 
 @dataclass(frozen=True)

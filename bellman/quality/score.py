@@ -12,11 +12,12 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from bellman.app.texts import text_id, whole_characters
+from bellman.app.texts import text_id
 from bellman.app.words import count_words
 from bellman.corpus.base import Corpus, Document
 from bellman.corpus.sentences import split_sentences
 from bellman.errors import RunError, require
+from bellman.foreign_text import whole_characters
 from bellman.quality.random_sentences import random_sentences
 from bellman.quality.tokenizer import LITERAL_NEWLINE
 from bellman.records import write_parquet

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from bellman.engines.openai.child import child_server
-from bellman.engines.openai.session import open_pool
+from bellman.engines.openai.connections import open_pool
 from tests.servers import GATEWAY_ENVIRONMENT, MIDDLEWARE, MOCK, Mock, run_experiment
 
 pytestmark = pytest.mark.slow

@@ -3,7 +3,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from bellman.engines.openai.child import child_server
-from bellman.engines.openai.session import open_pool
+from bellman.engines.openai.connections import open_pool
 from tests.servers import MOCK, Mock
 
 

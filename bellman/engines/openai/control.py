@@ -1,6 +1,5 @@
 """The client's side of `/bellman/congestion` and `/bellman/control`."""
 
-import asyncio
 import json
 from collections.abc import Callable
 from contextlib import suppress
@@ -11,15 +10,14 @@ import aiohttp
 
 from bellman.engines.base import Control, ServerState
 from bellman.engines.openai.failures import message_of
+from bellman.engines.openai.fetch import NoReply, fetch
 from bellman.errors import RunError
-from bellman.read_body import read_body
+from bellman.foreign_text import printable
 from bellman.sensing.numbers import amount, count, share
 from bellman.sensing.observation import Observation
 
-DEADLINE_S = 10.0
-"""A control request that takes longer has failed."""
-LONGEST_STATE_BYTES = 1_000_000
-"""A longer answer is no state."""
+LONGEST_LEVEL = 80
+"""Characters of a refused level that are shown."""
 
 
 def control_node(control: Control) -> dict[str, Any]:
@@ -35,15 +33,12 @@ async def put_control(pool: aiohttp.ClientSession, root_url: str, control: Contr
     """Switch the server's law and admission, and restart them; raises `RunError`."""
     url = f"{root_url}/bellman/control"
     try:
-        async with (
-            asyncio.timeout(DEADLINE_S),
-            pool.put(url, json=control_node(control), allow_redirects=False) as response,
-        ):
-            status, body = response.status, await response.read()
-    except (aiohttp.ClientError, OSError) as error:
+        reply = await fetch(pool, "PUT", url, control_node(control))
+    except NoReply as error:
         raise RunError(f"cannot switch the control law at {url}: {error}") from None
-    if status != 200:
-        raise RunError(f"cannot switch the control law at {url}: HTTP {status}: {message_of(body)}")
+    if reply.status != 200:
+        message = message_of(reply.body)
+        raise RunError(f"cannot switch the control law at {url}: HTTP {reply.status}: {message}")
 
 
 async def read_state(pool: aiohttp.ClientSession, root_url: str) -> ServerState | None:
@@ -53,26 +48,22 @@ async def read_state(pool: aiohttp.ClientSession, root_url: str) -> ServerState 
     age or an observation is then None.
     """
     try:
-        async with (
-            asyncio.timeout(DEADLINE_S),
-            pool.get(f"{root_url}/bellman/congestion", allow_redirects=False) as response,
-        ):
-            if response.status != 200:
-                return None
-            value = json.loads(await read_body(response, LONGEST_STATE_BYTES))
-    except (aiohttp.ClientError, OSError, ValueError, RecursionError):
+        reply = await fetch(pool, "GET", f"{root_url}/bellman/congestion")
+    except NoReply:
         return None
+    value = reply.json() if reply.status == 200 else None
     return _state(value) if isinstance(value, dict) and "level" in value else None
 
 
 def _state(value: dict[str, Any]) -> ServerState:
     level, age_s = value["level"], value.get("age_s")
     checked = _checked(share, level)
+    refused = level is not None and checked is None
     return ServerState(
         observation=_observation(value.get("observation")),
         level=checked,
         level_age_s=_checked(amount, age_s),
-        refused_level=json.dumps(level) if level is not None and checked is None else None,
+        refused_level=printable(json.dumps(level), LONGEST_LEVEL) if refused else None,
     )
 
 

@@ -16,21 +16,24 @@ from bellman.energy.base import LocalServer
 from bellman.energy.none import UnmeasuredEnergy
 from bellman.engines.base import Control
 from bellman.engines.openai.child import child_server
-from bellman.engines.openai.control import DEADLINE_S, put_control, read_state
-from bellman.engines.openai.failures import message_of
+from bellman.engines.openai.connections import open_pool
+from bellman.engines.openai.control import put_control, read_state
+from bellman.engines.openai.failures import http_failure
+from bellman.engines.openai.fetch import NoReply, fetch
 from bellman.engines.openai.kv_cache import read_kv_cache
-from bellman.engines.openai.session import (
-    ChatServer,
-    Died,
-    OpenAISession,
-    not_watched,
-    open_pool,
-)
+from bellman.engines.openai.prefix_cache import WANTED, PrefixCache, choose
+from bellman.engines.openai.session import ChatServer, OpenAISession
 from bellman.engines.source import Source
 from bellman.errors import RunError, require
+from bellman.foreign_text import printable
 
-OURS = ("model", "messages", "max_tokens", "min_tokens", "ignore_eos", "stream", "stream_options")
-"""Entries of a request's body that the client decides."""
+OURS = (
+    *("model", "messages", "max_tokens", "min_tokens", "ignore_eos", "stream", "stream_options"),
+    *("n", "cache_salt"),
+)
+"""Entries of a request's body that the client decides (one answer, of its own episode)."""
+LONGEST_NAME = 200
+"""Characters of a model's name that records keep."""
 REMOTE = "the server may run on another machine, whose energy cannot be read from here"
 IDLE_DEADLINE_S = 60.0
 """How long an episode waits for the requests before it to leave the server."""
@@ -50,6 +53,11 @@ class OpenAIEngine:
     """Deadline of a request, from sending it to its last token."""
     sampling: dict[str, Any] = field(default_factory=dict)
     """Further entries of every request's body: temperature, seed, top_p..."""
+    prefix_cache: str = "auto"
+    """What keeps one arm's prompts from being found in the cache by the next: `reset` (vLLM in
+    development mode), `salt` (`cache_salt` where the server takes it, else a line before every
+    prompt), `disabled` (the server was started without a prefix cache); `auto` takes the first that
+    works."""
     gateway: bool = True
     """Put our gateway in front of a server without the middleware. False takes such a server's own
     signal as it comes: its law is not ours and no arm switches it."""
@@ -61,6 +69,12 @@ class OpenAIEngine:
         require(good_url, "engine.base_url", self.base_url, "must be like http://127.0.0.1:8000/v1")
         timeout_s = self.request_timeout_s
         require(timeout_s > 0, "engine.request_timeout_s", timeout_s, "must be greater than 0")
+        require(
+            self.prefix_cache in WANTED,
+            "engine.prefix_cache",
+            self.prefix_cache,
+            f"must be one of {', '.join(WANTED)}",
+        )
         for name in OURS:
             require(
                 name not in self.sampling, f"engine.sampling.{name}", "", "is set by the client"
@@ -84,6 +98,7 @@ class AttachedEngine:
         self._stack = AsyncExitStack()
         self._pool: aiohttp.ClientSession | None = None
         self._server: ChatServer | None = None
+        self._prefix_cache: PrefixCache | None = None
         self._controlled = False
         self._facts: dict[str, object] = {}
 
@@ -137,15 +152,13 @@ class AttachedEngine:
 
     @asynccontextmanager
     async def session(self, control: Control) -> AsyncIterator[OpenAISession]:
-        """Open an episode on an idle server: law restarted, prefix cache reset where possible."""
+        """Open an episode on an idle server: law restarted, earlier prompts out of its cache."""
         assert self._pool is not None and self._server is not None, "use it in `async with`"
+        assert self._prefix_cache is not None
         if self._controlled:
-            session = await start_episode(self._pool, self._server, control)
-        else:
-            session = OpenAISession(self._pool, self._server)
-        self._facts["prefix_cache_reset"] = await reset_prefix_cache(
-            self._pool, self.config.root_url
-        )
+            await start_episode(self._pool, self._server, control)
+        cache = await self._prefix_cache.begin()
+        session = OpenAISession(self._pool, self._server, cache=cache)
         if is_local(self.config.root_url):
             session.server = LocalServer(port=port_of(self.config.root_url))
         else:
@@ -165,8 +178,17 @@ class AttachedEngine:
         self._controlled = uses_gateway or has_middleware
         if uses_gateway:
             root_url = await self._stack.enter_async_context(_gateway(root_url))
-        self._facts |= {"model": model, "models": models, "gateway": uses_gateway}
-        self._facts |= await read_kv_cache(self._pool, self.config.root_url)
+        names = [printable(name, LONGEST_NAME) for name in models]
+        self._facts |= {"model": printable(model, LONGEST_NAME), "models": names}
+        self._facts["gateway"] = uses_gateway
+        kv_cache = await read_kv_cache(self._pool, self.config.root_url)
+        self._prefix_cache = await choose(
+            self._pool,
+            self.config.root_url,
+            self.config.prefix_cache,
+            known_off=kv_cache.get("prefix_caching") is False,
+        )
+        self._facts |= kv_cache | self._prefix_cache.describe()
         self._facts["law_switched_per_arm"] = self._controlled
         self._server = ChatServer(
             root_url, model, self.config.request_timeout_s, self.config.sampling
@@ -185,17 +207,21 @@ class AttachedEngine:
         """Return the server's models; raises `RunError` where nothing answers at the address."""
         url = f"{self.config.root_url}/v1/models"
         try:
-            async with asyncio.timeout(DEADLINE_S), pool.get(url) as response:
-                status, body = response.status, await response.read()
-                value = await response.json() if status == 200 else {}
-        except (aiohttp.ClientError, OSError, ValueError) as error:
-            raise RunError(
-                f"no OpenAI-compatible server answers at {url}: {error or 'no answer in time'}"
-            ) from None
-        if status not in (200, 404):
-            raise RunError(f"the server refuses {url}: HTTP {status}: {message_of(body)}")
-        entries = value.get("data", []) if isinstance(value, dict) else []
-        return [str(entry["id"]) for entry in entries if isinstance(entry, dict) and "id" in entry]
+            reply = await fetch(pool, "GET", url)
+        except NoReply as error:
+            raise RunError(f"no OpenAI-compatible server answers at {url}: {error}") from None
+        if reply.status not in (200, 404):
+            refusal = http_failure(reply.status, reply.body, reply.location)
+            raise RunError(f"the server refuses {url}: {refusal}")
+        return model_names(reply.json())
+
+
+def model_names(value: object) -> list[str]:
+    """Return the names in an answer of GET /v1/models, empty where it has another shape."""
+    entries = value.get("data") if isinstance(value, dict) else None
+    listed = entries if isinstance(entries, list) else []
+    ids = [entry.get("id") for entry in listed if isinstance(entry, dict)]
+    return [name for name in ids if isinstance(name, str) and name]
 
 
 def is_local(url: str) -> bool:
@@ -218,9 +244,7 @@ def _gateway(upstream_url: str) -> AbstractAsyncContextManager[str]:
     )
 
 
-async def start_episode(
-    pool: aiohttp.ClientSession, server: ChatServer, control: Control, died: Died = not_watched
-) -> OpenAISession:
+async def start_episode(pool: aiohttp.ClientSession, server: ChatServer, control: Control) -> None:
     """Wait until the server is idle, then restart its law; raises `RunError` if it stays busy."""
     loop = asyncio.get_running_loop()
     deadline_s = loop.time() + IDLE_DEADLINE_S
@@ -232,21 +256,8 @@ async def start_episode(
             )
         await asyncio.sleep(0.2)
     await put_control(pool, server.root_url, control)
-    return OpenAISession(pool, server, died)
 
 
 async def _outstanding(pool: aiohttp.ClientSession, root_url: str) -> int:
     state = await read_state(pool, root_url)
     return state.observation.outstanding if state is not None and state.observation else 0
-
-
-async def reset_prefix_cache(pool: aiohttp.ClientSession, root_url: str) -> bool:
-    """Empty the prefix cache where the server offers it (vLLM in development mode)."""
-    try:
-        async with (
-            asyncio.timeout(DEADLINE_S),
-            pool.post(f"{root_url}/reset_prefix_cache") as response,
-        ):
-            return response.status == 200
-    except (aiohttp.ClientError, OSError):
-        return False

@@ -1,34 +1,46 @@
-"""The size of a server's KV cache, from its Prometheus metrics (vLLM's `cache_config_info`)."""
-
-import asyncio
+"""A server's KV cache, from its Prometheus metrics (vLLM's `cache_config_info`)."""
 
 import aiohttp
 from prometheus_client.parser import text_string_to_metric_families
 
-from bellman.engines.openai.control import DEADLINE_S
+from bellman.engines.openai.fetch import NoReply, fetch
 
 CACHE_CONFIG = "vllm:cache_config_info"
 LABELS = {"num_gpu_blocks": "kv_blocks", "block_size": "kv_block_size"}
 """Labels of the metric (a CPU's blocks are called GPU blocks, too), and our names."""
+LONGEST_NUMBER = 15
+"""Digits."""
 
 
-async def read_kv_cache(pool: aiohttp.ClientSession, root_url: str) -> dict[str, int]:
-    """Return `kv_blocks` and `kv_block_size` (tokens) as far as the server says them."""
+async def read_kv_cache(pool: aiohttp.ClientSession, root_url: str) -> dict[str, int | bool]:
+    """Return `kv_blocks`, `kv_block_size` (tokens) and `prefix_caching`, as far as it says them."""
     try:
-        async with asyncio.timeout(DEADLINE_S), pool.get(f"{root_url}/metrics") as response:
-            return parse_kv_cache(await response.text(errors="replace"))
-    except (aiohttp.ClientError, OSError, ValueError):
+        reply = await fetch(pool, "GET", f"{root_url}/metrics")
+        return parse_kv_cache(reply.body.decode(errors="replace"))
+    except (NoReply, ValueError):
         return {}
 
 
-def parse_kv_cache(text: str) -> dict[str, int]:
-    """Read the text of a `/metrics` endpoint; of several engines the first one's cache counts."""
+def parse_kv_cache(text: str) -> dict[str, int | bool]:
+    """Read the text of a `/metrics` endpoint; of several engines the first one's cache counts.
+
+    Raises ValueError for text that is none.
+    """
     lines = [line for line in text.splitlines() if line.startswith(CACHE_CONFIG)]
     for family in text_string_to_metric_families("\n".join(lines) + "\n"):
         for sample in family.samples:
-            return {
+            found: dict[str, int | bool] = {
                 name: int(sample.labels[label])
                 for label, name in LABELS.items()
-                if sample.labels.get(label, "").isdigit()
+                if is_number(sample.labels.get(label, ""))
             }
+            caches = sample.labels.get("enable_prefix_caching")
+            if caches in ("True", "False"):
+                found["prefix_caching"] = caches == "True"
+            return found
     return {}
+
+
+def is_number(label: str) -> bool:
+    """Tell whether a label is a plain number of a size that can be one."""
+    return label.isascii() and label.isdigit() and len(label) <= LONGEST_NUMBER

@@ -14,6 +14,7 @@ from bellman.engines.base import (
     Request,
     RequestFailed,
     ServerState,
+    SessionReport,
 )
 from bellman.engines.simulated.bank import ResponseBank
 from bellman.engines.simulated.meter import ModelledMeter
@@ -116,6 +117,7 @@ class SimulatedSession:
             output_tokens=tokens,
             finish_reason=finish_reason,
             first_token_s=sequence.first_token_s,
+            first_content_token_s=sequence.first_token_s,
             last_token_s=sequence.last_token_s,
             preemptions=sequence.preemptions,
         )
@@ -135,6 +137,10 @@ class SimulatedSession:
 
     def local_server(self) -> None:
         """Return None: there is no server's process."""
+
+    def report(self) -> SessionReport:
+        """Return that every episode has an engine of its own."""
+        return SessionReport(prefix_cache="starts empty")
 
     def finish(self, sequence: Sequence) -> None:
         """Hand over a sequence that the scheduler has finished."""

@@ -16,9 +16,11 @@ import aiohttp
 from bellman.app.obedience import Obedience
 from bellman.energy.base import LocalServer
 from bellman.engines.base import Control, EngineSession
-from bellman.engines.openai.engine import reset_prefix_cache, start_episode
+from bellman.engines.openai.connections import open_pool
+from bellman.engines.openai.engine import start_episode
 from bellman.engines.openai.kv_cache import read_kv_cache
-from bellman.engines.openai.session import ChatServer, OpenAISession, open_pool
+from bellman.engines.openai.prefix_cache import PrefixCache, choose
+from bellman.engines.openai.session import ChatServer, OpenAISession
 from bellman.engines.simulated.bank import ResponseBank
 from bellman.engines.source import Source
 from bellman.engines.vllm.arguments import command_line
@@ -56,6 +58,7 @@ class RunningVllm:
         self._stack = AsyncExitStack()
         self._pool: aiohttp.ClientSession | None = None
         self._server: ChatServer | None = None
+        self._prefix_cache: PrefixCache | None = None
         self.process: ServerProcess | None = None
         self._count_tokens: Callable[[str], int | None] | None = None
         self._facts: dict[str, object] = {}
@@ -114,13 +117,13 @@ class RunningVllm:
 
     @asynccontextmanager
     async def session(self, control: Control) -> AsyncIterator[EngineSession]:
-        """Open an episode on the idle server: law restarted, prefix cache emptied."""
+        """Open an episode on the idle server: law restarted, earlier prompts out of its cache."""
         assert self._pool is not None and self._server is not None, "use it in `async with`"
-        assert self.process is not None
-        session = await start_episode(self._pool, self._server, control, self._why_gone)
+        assert self._prefix_cache is not None and self.process is not None
+        await start_episode(self._pool, self._server, control)
+        cache = await self._prefix_cache.begin()
+        session = OpenAISession(self._pool, self._server, self._why_gone, cache)
         session.server = LocalServer(process_id=self.process.process_id)
-        if not await reset_prefix_cache(self._pool, self._server.root_url):
-            raise RunError("the vLLM server did not reset its prefix cache between two episodes")
         if self.config.length_forced and self._bank is not None:
             yield LengthForcedSession(session, self._bank)
         else:
@@ -143,13 +146,21 @@ class RunningVllm:
         start_s = loop.time()
         await self.process.wait_until_healthy(self._pool, root_url, self.config.start_deadline_s)
         self._facts["start_s"] = round(loop.time() - start_s, 1)
-        self._facts |= await read_kv_cache(self._pool, root_url)
+        kv_cache = await read_kv_cache(self._pool, root_url)
         self._server = ChatServer(
             root_url, self._served_name, self.config.request_timeout_s, self.config.sampling
         )
         await warm_up(
             OpenAISession(self._pool, self._server, self._why_gone), self.config.warmup_requests
         )
+        known_off = self._told_no_prefix_cache or kv_cache.get("prefix_caching") is False
+        self._prefix_cache = await choose(self._pool, root_url, "auto", known_off)
+        self._facts |= kv_cache | self._prefix_cache.describe()
+
+    @property
+    def _told_no_prefix_cache(self) -> bool:
+        names = ("enable-prefix-caching", "enable_prefix_caching")
+        return any(self.config.arguments.get(name) is False for name in names)
 
     async def _why_gone(self) -> str | None:
         assert self._pool is not None and self._server is not None and self.process is not None

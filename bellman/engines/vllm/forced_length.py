@@ -9,6 +9,7 @@ from bellman.engines.base import (
     HeadersCallback,
     Request,
     ServerState,
+    SessionReport,
 )
 from bellman.engines.simulated.bank import ResponseBank
 
@@ -35,6 +36,10 @@ class LengthForcedSession:
     def local_server(self) -> LocalServer | None:
         """Return the session's own server."""
         return self.session.local_server()
+
+    def report(self) -> SessionReport:
+        """Return the session's own report."""
+        return self.session.report()
 
 
 def with_bank_length(request: Request, bank: ResponseBank) -> Request:

@@ -45,7 +45,8 @@ async def test_a_server_without_middleware_gets_a_gateway(mock: Mock, suffix: st
         assert (await session.state()).level == 0.0
         facts = engine.describe()
         assert len(children() - before) == 1
-    assert (facts["model"], facts["gateway"], facts["prefix_cache_reset"]) == ("mock", True, False)
+    assert (facts["model"], facts["gateway"]) == ("mock", True)
+    assert facts["prefix_cache"] == "first line"
     assert (facts["kv_blocks"], facts["kv_block_size"]) == (5824, 16)
     assert engine.source == "measured"
     assert children() == before

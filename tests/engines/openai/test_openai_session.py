@@ -226,7 +226,7 @@ async def test_a_refusal_does_not_ask_whether_the_process_died(mock: Mock) -> No
         ),
         (
             b"HTTP/1.1 302 Found\r\nlocation: /x\r\ncontent-length: 0\r\n\r\n",
-            "HTTP 302: no message",
+            "HTTP 302: redirects to /x: engine.base_url must lead there",
         ),
         (b"SSH-2.0-OpenSSH_9.6\r\n", "connection failed"),
         (b"", "connection failed"),

@@ -15,7 +15,7 @@ from bellman.admission.accept_all import AcceptAll
 from bellman.controllers.bellman import QueueLaw
 from bellman.controllers.none import NoControl
 from bellman.engines.base import Control, EngineDied, EngineSession, Request
-from bellman.engines.openai.session import open_pool
+from bellman.engines.openai.connections import open_pool
 from bellman.engines.vllm import process
 from bellman.engines.vllm.config import VllmEngine
 from bellman.errors import ConfigError, RunError
@@ -94,11 +94,20 @@ async def test_a_server_that_is_never_healthy_runs_into_the_deadline(stand_in, t
     assert not marked_processes(tmp_path)
 
 
-async def test_a_prefix_cache_that_is_not_reset_ends_the_run(stand_in):
-    engine = stand_in("no_reset")
-    async with engine:
-        with pytest.raises(RunError, match="prefix cache"):
-            await engine.session(NO_CONTROL).__aenter__()
+@pytest.mark.parametrize(
+    ("failure", "arguments", "way"),
+    [
+        ("", {}, "reset"),
+        ("no_reset", {}, "first line"),
+        ("no_reset", {"enable-prefix-caching": False}, "disabled"),
+    ],
+)
+async def test_no_episode_finds_the_prompts_of_another(stand_in, failure, arguments, way):
+    engine = stand_in(failure, arguments=arguments)
+    async with engine, engine.session(NO_CONTROL) as session:
+        report = session.report()
+    assert (report.prefix_cache, report.invalid_reasons) == (way, ())
+    assert engine.describe()["prefix_cache"] == way
 
 
 async def test_a_server_deaf_to_sigterm_is_ended_all_the_same(stand_in, tmp_path, monkeypatch):

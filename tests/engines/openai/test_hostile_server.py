@@ -1,0 +1,104 @@
+"""Two thousand broken answers of many kinds: each costs itself, and nothing else."""
+
+import json
+import random
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from bellman.adaptation.linear import Linear
+from bellman.admission.accept_all import AcceptAll
+from bellman.app.budget import BudgetRules
+from bellman.app.prompts import PromptBook
+from bellman.app.summarization import SummarizationApp
+from bellman.controllers.none import NoControl
+from bellman.corpus.base import Corpus, Document
+from bellman.energy.none import UnmeasuredEnergy
+from bellman.engines.base import Control, EngineSession
+from bellman.engines.openai.engine import OpenAIEngine
+from bellman.episode import Arm, EpisodePlan, run_episode
+from bellman.load.models.open_loop import OpenLoop
+from bellman.load.schedule import CONGESTED, Phase, Schedule, ScheduledRequest
+from experiments.recorder import Recorder
+from tests.engines.openai.hostile import EITHER, ERRORS, GOOD, KINDS, OK, HostileServer
+from tests.servers import raw_server
+
+BROKEN, GOOD_ONES = 2000, 400
+ARM = Arm("none", Control(NoControl(), AcceptAll(), 1.0), Linear(0.25))
+RULES = BudgetRules(300, 1.4, 0.744, 2.0, 16, "summary", {"summary": 100})
+
+
+def schedule(seed: int) -> Schedule:
+    """Return every kind equally often, in a random order, with good requests between."""
+    kinds = [kind for kind in KINDS if kind != GOOD]
+    order = [kinds[index % len(kinds)] for index in range(BROKEN)] + [GOOD] * GOOD_ONES
+    random.Random(seed).shuffle(order)
+    requests = tuple(
+        ScheduledRequest(index, index / 1000, kind, CONGESTED) for index, kind in enumerate(order)
+    )
+    return Schedule(requests, (Phase(CONGESTED, 0.0, 2.4, 1000.0),), 2.4)
+
+
+async def run(url: str, folder: Path, plan: EpisodePlan) -> dict[str, Any]:
+    """Run the episode with the real client and the real records."""
+    documents = {kind: Document(kind, kind, (kind,), "reference") for kind in KINDS}
+    engine = OpenAIEngine(base_url=url, gateway=False, prefix_cache="disabled").create(
+        Corpus("none", (), "none")
+    )
+    with Recorder(folder) as recorder:
+
+        def make_app(session: EngineSession, arm: Arm) -> SummarizationApp:
+            prompts = PromptBook(documents, engine.count_tokens, 0.744)
+            return SummarizationApp(
+                session,
+                arm.adaptation,
+                RULES,
+                prompts,
+                recorder.texts,
+                asked_words=lambda words: words,
+                request_timeout_s=60.0,
+            )
+
+        async with engine:
+            result = await run_episode(
+                engine,
+                plan,
+                make_app=make_app,
+                make_meter=lambda session: UnmeasuredEnergy("not asked for"),
+                writer=recorder.requests,
+                on_row=recorder.add_row,
+            )
+        recorder.add_episode(plan, result, [], response_source=engine.response_source)
+    return engine.describe()
+
+
+async def test_every_broken_answer_costs_itself_alone(tmp_path: Path) -> None:
+    assert len(KINDS) > 60
+    plan = EpisodePlan(0, ARM, schedule(1), OpenLoop(), None, 1.0, 60.0)
+    server = HostileServer(2)
+    async with raw_server(server.serve) as url:
+        facts = await run(url, tmp_path, plan)
+    records = pd.read_parquet(tmp_path / "requests.parquet")
+    assert sorted(records["request_id"]) == list(range(BROKEN + GOOD_ONES))
+    certain = records[~records["document_id"].isin(EITHER)]
+    expected = certain["document_id"].map(status_of)
+    assert Counter(zip(certain["document_id"], certain["status"], strict=True)) == Counter(
+        zip(certain["document_id"], expected, strict=True)
+    )
+    bad = records[records["status"] != "ok"]
+    assert bad["reason"].str.len().between(5, 400).all()
+    assert bad["reason"].map(str.isprintable).all()
+    ok = records[records["status"] == "ok"]
+    assert ok[["first_token_s", "last_token_s", "text_id"]].notna().all(axis=None)
+    assert ok["finish_reason"].map(str.isprintable).all()
+    assert records["retries"].le(1).all()
+    texts = pd.read_parquet(tmp_path / "texts.parquet")["text"]
+    assert not texts.str.contains("stale").any()
+    json.loads((tmp_path / "episodes.json").read_text())
+    assert facts["model"] == "[/x]\N{REPLACEMENT CHARACTER}"
+
+
+def status_of(kind: str) -> str:
+    return "ok" if kind in OK else "error" if kind in ERRORS else "rejected"
