@@ -16,7 +16,7 @@ from bellman.open_files import allow_open_files
 
 KEEP_ALIVE_S = 2.0
 """Idle connections close here first: uvicorn drops them after 5 s, in the middle of a reuse."""
-STALE_S = 2.0
+STALE_S = 5.0
 """A connection that breaks later than this after a request was sent on it was not stale: the server
 had the request, and may have worked on it."""
 LARGEST_HEADER_BYTES = 64 * 2**10
