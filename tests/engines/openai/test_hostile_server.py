@@ -69,7 +69,7 @@ async def run(url: str, folder: Path, plan: EpisodePlan) -> dict[str, Any]:
                 engine,
                 plan,
                 make_app=make_app,
-                make_meter=lambda session: UnmeasuredEnergy("not asked for"),
+                make_meter=no_meter,
                 writer=recorder.requests,
                 on_row=recorder.add_row,
             )
@@ -104,6 +104,10 @@ async def test_every_broken_answer_costs_itself_alone(
     assert not texts.str.contains("stale").any()
     json.loads((tmp_path / "episodes.json").read_text())
     assert facts["model"] == "[/x]\N{REPLACEMENT CHARACTER}"
+
+
+async def no_meter(session: EngineSession) -> UnmeasuredEnergy:
+    return UnmeasuredEnergy("not asked for")
 
 
 def status_of(kind: str) -> str:
