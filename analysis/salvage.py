@@ -14,8 +14,8 @@ from typing import Any
 import pyarrow as pa
 
 from analysis import read
-from bellman.app.texts import whole_characters
 from bellman.errors import RunError
+from bellman.foreign_text import whole_characters
 from bellman.records import REQUESTS, STATUSES, TEXTS, TIMELINE
 
 NAMED = 3

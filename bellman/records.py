@@ -129,8 +129,8 @@ TIMELINE = pa.schema(
         ("phase", pa.string()),
         ("source", pa.string()),
         ("level", pa.float64()),
-        ("waiting", pa.int32()),
-        ("running", pa.int32()),
+        ("waiting", pa.int64()),
+        ("running", pa.int64()),
         ("kv_usage", pa.float64()),
         # The budget that the application would ask for now.
         ("word_budget", pa.int32()),
