@@ -12,8 +12,8 @@ import aiohttp
 import pytest
 import pytest_asyncio
 
+from bellman.engines.openai.connections import open_pool
 from bellman.engines.openai.control import read_state
-from bellman.engines.openai.session import open_pool
 from bellman.signal import HEADER
 from tests.servers import gateway, raw_server
 

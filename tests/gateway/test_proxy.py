@@ -9,7 +9,7 @@ import aiohttp
 import pytest
 import pytest_asyncio
 
-from bellman.engines.openai.session import open_pool
+from bellman.engines.openai.connections import open_pool
 from bellman.signal import HEADER
 from tests.servers import exchange, gateway, raw_server
 

@@ -11,7 +11,7 @@ import pytest
 import pytest_asyncio
 
 from bellman.engines.openai.child import child_server
-from bellman.engines.openai.session import open_pool
+from bellman.engines.openai.connections import open_pool
 from tests.servers import (
     GATEWAY_ENVIRONMENT,
     MIDDLEWARE,

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from bellman.engines.openai.child import child_server
-from bellman.engines.openai.session import open_pool
+from bellman.engines.openai.connections import open_pool
 from bellman.signal import HEADER
 from tests.servers import GATEWAY_ENVIRONMENT, MIDDLEWARE, MOCK, ROOT, Mock
 

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from bellman.engines.base import ServerState
+from bellman.engines.openai.connections import open_pool
 from bellman.engines.openai.control import read_state
-from bellman.engines.openai.session import open_pool
 from bellman.sensing.observation import Observation
 from bellman.signal import SignalReceiver
 from tests.servers import raw_server
