@@ -16,6 +16,8 @@ from bellman.foreign_text import printable
 from bellman.sensing.numbers import amount, count, share
 from bellman.sensing.observation import Observation
 
+LARGEST_STATE_BYTES = 2**20
+"""A longer answer is no state."""
 LONGEST_LEVEL = 80
 """Characters of a refused level that are shown."""
 
@@ -48,7 +50,8 @@ async def read_state(pool: aiohttp.ClientSession, root_url: str) -> ServerState 
     age or an observation is then None.
     """
     try:
-        reply = await fetch(pool, "GET", f"{root_url}/bellman/congestion")
+        url = f"{root_url}/bellman/congestion"
+        reply = await fetch(pool, "GET", url, most_bytes=LARGEST_STATE_BYTES)
     except NoReply:
         return None
     value = reply.json() if reply.status == 200 else None

@@ -35,21 +35,27 @@ class Reply:
             return None
 
 
-async def fetch(pool: aiohttp.ClientSession, method: str, url: str, content: Any = None) -> Reply:
+async def fetch(
+    pool: aiohttp.ClientSession,
+    method: str,
+    url: str,
+    content: Any = None,
+    most_bytes: int = LARGEST_BODY_BYTES,
+) -> Reply:
     """Send a request, with `content` as JSON, and return the response; raises `NoReply`."""
     try:
         async with (
             asyncio.timeout(DEADLINE_S),
             pool.request(method, url, json=content, allow_redirects=False) as response,
         ):
-            body = await read_start(response, LARGEST_BODY_BYTES + 1)
+            body = await read_start(response, most_bytes + 1)
             location = response.headers.get("Location")
     except TimeoutError:
         raise NoReply(f"no answer within {DEADLINE_S:g} s") from None
     except Exception as error:  # whatever a foreign server's bytes set off
         raise NoReply(message_of(f"{type(error).__name__}: {error}".encode())) from None
-    if len(body) > LARGEST_BODY_BYTES:
-        raise NoReply(f"an answer of more than {LARGEST_BODY_BYTES // 2**20} MiB")
+    if len(body) > most_bytes:
+        raise NoReply(f"an answer of more than {most_bytes / 2**20:g} MiB")
     return Reply(response.status, body, location)
 
 
