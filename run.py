@@ -9,12 +9,13 @@ import hydra
 from hydra.core.hydra_config import HydraConfig
 from hydra.errors import HydraException
 from hydra.types import RunMode
-from omegaconf import DictConfig
+from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 from rich.console import Console
 
 from bellman.engines.base import EngineDied
 from bellman.errors import ConfigError, RunError
+from bellman.redact import conceal, learn
 from experiments.execute import execute
 from experiments.messages import one_line
 from experiments.sweep import note_job
@@ -31,6 +32,7 @@ exit_codes = [0]
 def job(config: DictConfig) -> None:
     """Run one configuration; a failure is one line on standard error."""
     folder = error = None
+    learn(OmegaConf.to_container(config))
     try:
         folder = execute(config, Console())
     except (ConfigError, HydraException, OmegaConfBaseException) as mistake:
@@ -45,6 +47,7 @@ def job(config: DictConfig) -> None:
         error = str(failure)
         exit_codes.append(FAILED)
     if error is not None:
+        error = conceal(error)
         print(f"error: {error}", file=sys.stderr)
     hydra_config = HydraConfig.get()
     if hydra_config.mode == RunMode.MULTIRUN:
@@ -62,7 +65,7 @@ def main() -> int:
     try:
         job()
     except (HydraException, OmegaConfBaseException, ValueError) as mistake:
-        print(f"error: {one_line(mistake, sys.argv[1:])}", file=sys.stderr)
+        print(f"error: {conceal(one_line(mistake, sys.argv[1:]))}", file=sys.stderr)
         return USER_ERROR
     except KeyboardInterrupt:
         print("interrupted: what was finished is recorded", file=sys.stderr)

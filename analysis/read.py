@@ -38,11 +38,15 @@ def frame(path: Path) -> pd.DataFrame:
 
 
 def config(path: Path) -> dict[str, Any]:
-    """Return a resolved configuration, empty where there is none."""
+    """Return a run's configuration, empty where there is none.
+
+    Runs write it resolved. An interpolation that stands in it all the same stays its own text: in a
+    folder that somebody sent it could name the reader's environment variables.
+    """
     if not path.exists():
         return {}
     try:
-        content = OmegaConf.to_container(OmegaConf.load(path), resolve=True)
+        content = OmegaConf.to_container(OmegaConf.load(path), resolve=False)
     except (OSError, ValueError, YAMLError, OmegaConfBaseException) as error:
         raise unreadable(path, error) from None
     if not isinstance(content, dict):

@@ -133,7 +133,9 @@ def unfinished(folder: Path, recorded: pa.Table) -> tuple[list[dict[str, object]
 
 def _sends_schedule(folder: Path) -> bool:
     load_model = read.config(folder / "config.yaml").get("load_model")
-    return load_model is None or bool(build(load_model, "load_model").sends_schedule)
+    return load_model is None or bool(
+        build(load_model, "load_model", "bellman.load.models").sends_schedule
+    )
 
 
 def _records(missing: pd.DataFrame, arm: str, source: str) -> list[dict[str, object]]:

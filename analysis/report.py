@@ -6,8 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, select_autoescape
+from omegaconf import OmegaConf
 
 from analysis import figures, read, rows
+from bellman.redact import redact
 
 
 def write(folder: Path) -> Path:
@@ -38,8 +40,8 @@ def write(folder: Path) -> Path:
         phase_header=rows.PHASE_HEADER,
         phase_rows=rows.phase_rows(summary),
         figures=[_picture(path) for path in _pictures(folder / "figures")],
-        provenance=_entries(read.json_file(folder / "provenance.json", {})),
-        capacity=_entries(read.json_file(folder / "capacity.json", {})),
+        provenance=_entries(redact(read.json_file(folder / "provenance.json", {}))),
+        capacity=_entries(redact(read.json_file(folder / "capacity.json", {}))),
         config=_text(folder / "config.yaml"),
     )
     path = folder / "report.html"
@@ -74,4 +76,4 @@ def _entries(value: Any, prefix: str = "") -> list[tuple[str, str]]:
 
 
 def _text(path: Path) -> str:
-    return path.read_text() if path.exists() else ""
+    return OmegaConf.to_yaml(redact(read.config(path))) if path.exists() else ""

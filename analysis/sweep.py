@@ -17,6 +17,7 @@ from rich.table import Table
 from analysis import read, rows
 from analysis.rows import NOT_MEASURED, Values
 from bellman.errors import RunError
+from bellman.redact import redact
 
 SHORT = {"end-to-end latency": "latency", "energy": "energy", "requests served": "served"}
 """Column names of the claims."""
@@ -63,7 +64,7 @@ def varying(settings: Sequence[dict[str, str]]) -> list[dict[str, str]]:
 
 def config_settings(folder: Path) -> dict[str, str]:
     """Return the resolved configuration of a run as dotted keys and their text."""
-    return dict(_flat(read.config(folder / "config.yaml"), ""))
+    return dict(_flat(redact(read.config(folder / "config.yaml")), ""))
 
 
 def write_csv(table: list[Values], path: Path) -> None:

@@ -3,10 +3,12 @@
 from pathlib import Path
 
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
 from analysis import read, rows
+from analysis.plain import add_row
 from analysis.rows import Values
 
 VERDICT_STYLES = {
@@ -42,7 +44,8 @@ def claims_table(claims: Values) -> Table:
     for claim in claims["claims"]:
         source = claim["source"] or rows.NOT_MEASURED
         verdict = Text(claim["verdict"], style=VERDICT_STYLES[claim["verdict"]])
-        table.add_row(
+        add_row(
+            table,
             _defined(_title(claim), claim["definition"], "bold"),
             claim["paper"],
             _two_lines(rows.estimate(claim)),
@@ -51,7 +54,8 @@ def claims_table(claims: Values) -> Table:
             end_section=not claim["companions"],
         )
         for index, companion in enumerate(claim["companions"]):
-            table.add_row(
+            add_row(
+                table,
                 _defined(f"- {companion['name']}", companion["definition"], ""),
                 "",
                 _two_lines(rows.estimate(companion)),
@@ -75,16 +79,16 @@ def _two_lines(estimate: str) -> Text:
 def arms_table(summary: Values) -> Table:
     """Build the table of the arms, one column each; warm-up left out, complete repeats together."""
     table = Table(
-        title=f"arms ({rows.source_line(summary)})",
+        title=escape(f"arms ({rows.source_line(summary)})"),
         title_justify="left",
-        caption=rows.quality_note(summary),
+        caption=escape(rows.quality_note(summary) or "") or None,
         caption_justify="left",
     )
     table.add_column("", overflow="fold")
     for arm in summary["arms"]:
-        table.add_column(arm, justify="right")
+        table.add_column(Text(arm), justify="right")
     for row in rows.arm_rows(summary):
-        table.add_row(*row)
+        add_row(table, *row)
     return table
 
 

@@ -7,6 +7,7 @@ field that takes it is typed `Any`.
 """
 
 import math
+import re
 from collections.abc import Callable
 from dataclasses import fields, is_dataclass
 from typing import Any
@@ -22,13 +23,26 @@ TARGET = "_target_"
 A_VARIANT = "must be one of the group's options, with its entries"
 
 
-def build(node: Any, key: str) -> Any:
+def build(node: Any, key: str, package: str = "") -> Any:
     """Build the dataclass that `node._target_` names from the node's other entries.
 
-    `key` is the node's place in the configuration, for messages. Raises `ConfigError`.
+    `key` is the node's place in the configuration, for messages. `package` is the only one that a
+    configuration of unknown origin may name. Raises `ConfigError`.
     """
     values = OmegaConf.to_container(node, resolve=True) if isinstance(node, DictConfig) else node
+    if package:
+        _check_origin(values, key, package)
     return _build_values(values, key)
+
+
+def _check_origin(values: Any, key: str, package: str) -> None:
+    """Refuse targets outside a package: importing them would run somebody's code."""
+    if isinstance(values, dict):
+        target = values.get(TARGET, package)
+        if not re.fullmatch(rf"{re.escape(package)}(\.[a-zA-Z]\w*)*", str(target)):
+            raise ConfigError(f"{key}.{TARGET}", target, f"must be in {package}")
+        for name, value in values.items():
+            _check_origin(value, f"{key}.{name}", package)
 
 
 def _build_values(values: Any, key: str) -> Any:
@@ -47,6 +61,14 @@ def find_target(path: object, key: str, find: Callable[[str], Any]) -> Any:
         raise ConfigError(key, path, f"must be a dotted path: {reason}") from None
 
 
+def _check_value(value: Any, key: str) -> None:
+    """Refuse what no schema catches; an interpolation would be resolved where it is read."""
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ConfigError(key, value, "must be a finite number")
+    if "${" in str(value):
+        raise ConfigError(key, value, "must be a value, not an interpolation")
+
+
 def build_class(cls: type, values: Any, key: str) -> Any:
     """Build the dataclass `cls` from plain values, checked against its field types."""
     assert is_dataclass(cls)
@@ -62,8 +84,7 @@ def build_class(cls: type, values: Any, key: str) -> Any:
         full_key = f"{key}.{name}" if key else str(name)
         if name not in names:
             raise ConfigError(full_key, value, f"unknown key, known are {', '.join(names)}")
-        if isinstance(value, float) and not math.isfinite(value):
-            raise ConfigError(full_key, value, "must be a finite number")
+        _check_value(value, full_key)
         if isinstance(value, dict) and TARGET in value:
             nested[name] = _build_values(value, full_key)
             continue

@@ -12,6 +12,7 @@ import pyarrow.json as pa_json
 import pyarrow.parquet as pq
 
 from bellman.engines.source import Source
+from bellman.redact import conceal_values, redact
 
 Status = Literal["ok", "rejected", "error", "timeout", "unfinished"]
 STATUSES: tuple[Status, ...] = ("ok", "rejected", "error", "timeout", "unfinished")
@@ -161,7 +162,8 @@ class JsonLinesWriter:
         """Append a record, a dataclass; raises OSError when the disk is full."""
         values = {name: getattr(record, name) for name in record.__dataclass_fields__}
         # What is no character (half of one) must not cost the record.
-        line = json.dumps(values, ensure_ascii=False).encode(errors="replace") + b"\n"
+        text = conceal_values(json.dumps(values, ensure_ascii=False))
+        line = text.encode(errors="replace") + b"\n"
         written = os.write(self._descriptor, line)
         while written < len(line):
             written += os.write(self._descriptor, line[written:])
@@ -205,8 +207,8 @@ def write_parquet(table: pa.Table, path: Path) -> None:
 
 
 def write_json(value: object, path: Path) -> None:
-    """Write a JSON file atomically; NaN is refused (not measured is null)."""
+    """Write a JSON file atomically, without secrets; NaN is refused (not measured is null)."""
     partial = path.with_suffix(".partial")
-    text = json.dumps(value, indent=2, allow_nan=False, ensure_ascii=False) + "\n"
+    text = json.dumps(redact(value), indent=2, allow_nan=False, ensure_ascii=False) + "\n"
     partial.write_bytes(text.encode(errors="replace"))
     partial.replace(path)

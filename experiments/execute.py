@@ -19,6 +19,7 @@ from bellman.engines.base import Engine
 from bellman.episode import Arm
 from bellman.errors import ConfigError
 from bellman.records import write_json
+from bellman.redact import conceal, learn, redact
 from bellman.run_folder import RunFolder, claim_folder, reached, run_id
 from bellman.settings import Settings, identity_values, read_settings
 
@@ -76,7 +77,9 @@ def execute(config: DictConfig, console: Console) -> Path:
 
 def record(run: Prepared, config: DictConfig, folder: RunFolder, console: Console) -> None:
     """Run the procedure; whatever happens, status and provenance say so."""
-    (run.path / "config.yaml").write_text(OmegaConf.to_yaml(config, resolve=True))
+    values = OmegaConf.to_container(config, resolve=True)
+    learn(values)
+    (run.path / "config.yaml").write_text(OmegaConf.to_yaml(redact(values)))
     made_with = provenance.collect(corpus=describe_corpus(run.corpus))
     write_provenance(run.path, made_with, run.engine)
     console.print(f"records: {run.path}", markup=False, soft_wrap=True)
@@ -134,7 +137,7 @@ def show_what_there_is(run: Prepared, console: Console) -> None:
     try:
         run.present(run.path, console, draw=True)
     except Exception as error:  # the run's own failure is what the user must see
-        console.print(f"no summary of what was recorded: {error}", markup=False)
+        console.print(conceal(f"no summary of what was recorded: {error}"), markup=False)
 
 
 def end_early(folder: RunFolder, error: BaseException) -> None:

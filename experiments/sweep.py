@@ -17,6 +17,7 @@ from rich.console import Console
 from analysis.sweep import write_sweep
 from bellman.errors import ConfigError, RunError
 from bellman.records import write_json
+from bellman.redact import conceal
 from experiments.execute import prepare
 from experiments.messages import one_line
 
@@ -62,7 +63,7 @@ class SweepCallback(Callback):
                 for job in batch:
                     prepare(compose(config_name=config.hydra.job.config_name, overrides=job))
         except (ConfigError, RunError, HydraException, OmegaConfBaseException) as error:
-            print(f"error: {one_line(error, overrides)}", file=sys.stderr)
+            print(f"error: {conceal(one_line(error, overrides))}", file=sys.stderr)
             raise SystemExit(2) from None
 
     def on_multirun_end(self, config: DictConfig, **kwargs: Any) -> None:

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from analysis.capacity.points import ClosedPoint
@@ -17,6 +18,7 @@ from analysis.capacity.result import (
     unjudged_at,
 )
 from analysis.capacity.study import Study, load_study
+from analysis.plain import add_row
 from analysis.rows import good_share
 from analysis.summarize import jsonable
 from bellman.records import write_json
@@ -71,13 +73,13 @@ def draw_figures(found: Study, target: Path) -> None:
 
 def closed_table(found: Study) -> Table:
     """Build the table of the closed loop."""
-    table = Table(title=f"closed loop ({found.run.source})", title_justify="left")
+    table = Table(title=escape(f"closed loop ({found.run.source})"), title_justify="left")
     for name in ("arm", "clients", "throughput/s", "L", "W s", "L off by", "test s"):
         table.add_column(name, justify="left" if name == "arm" else "right")
     for arm in found.run.arms:
         points = found.closed_of(arm)
         for point in points:
-            table.add_row(*_closed_row(point), end_section=point is points[-1])
+            add_row(table, *_closed_row(point), end_section=point is points[-1])
     return table
 
 
@@ -111,8 +113,10 @@ def little_line(found: Study) -> str:
 def open_table(found: Study) -> Table:
     """Build the table of the open loop: what users wait, and how many of them are served well."""
     table = Table(
-        title=f"open loop, {found.open_length_s:g} s a point; good: {found.slo.in_words} "
-        f"({found.run.source})",
+        title=escape(
+            f"open loop, {found.open_length_s:g} s a point; good: {found.slo.in_words} "
+            f"({found.run.source})"
+        ),
         title_justify="left",
     )
     names = ["arm", "offer/s", "/cap.", "thru/s", "good/s", "good", "mean s", "p99 s"]
@@ -121,7 +125,8 @@ def open_table(found: Study) -> Table:
     for arm in found.run.arms:
         points = found.open_of(arm)
         for point in points:
-            table.add_row(
+            add_row(
+                table,
                 point.arm,
                 _number(point.offered_rps, ".2f"),
                 f"{point.rate_rps / found.capacity_rps:.2f}",
@@ -137,13 +142,16 @@ def open_table(found: Study) -> Table:
 
 def offered_table(found: Study) -> Table:
     """Build the table that says whether the load was what it was meant to be."""
-    table = Table(title=f"was it sent as offered? ({found.run.source})", title_justify="left")
+    table = Table(
+        title=escape(f"was it sent as offered? ({found.run.source})"), title_justify="left"
+    )
     for name in ("arm", "offered/s", "achieved/s", "e2e s", "service s", "lag p99 ms", "load"):
         table.add_column(name, justify="left" if name in ("arm", "load") else "right")
     for arm in found.run.arms:
         points = found.open_of(arm)
         for point in points:
-            table.add_row(
+            add_row(
+                table,
                 point.arm,
                 _number(point.offered_rps, ".2f"),
                 _number(point.achieved_rps, ".2f"),
@@ -159,18 +167,21 @@ def offered_table(found: Study) -> Table:
 def scale_table(found: Study) -> Table:
     """Build the table of the highest good rates under multiples of the limits."""
     table = Table(
-        title=f"highest rate with {found.good_fraction:.0%} good, by SLO, "
-        f"{found.open_length_s:g} s a point ({found.run.source})",
+        title=escape(
+            f"highest rate with {found.good_fraction:.0%} good, by SLO, "
+            f"{found.open_length_s:g} s a point ({found.run.source})"
+        ),
         title_justify="left",
     )
     arms, treatments = found.run.arms, found.run.treatments
     names = ["x SLO", "ttft s", "tpot s", "e2e s", *(f"{arm} /s" for arm in arms)]
     for name in (*names, *(f"{arm} gain" for arm in treatments)):
-        table.add_column(name, justify="right")
+        table.add_column(escape(name), justify="right")
     for scale in found.open_by_scale:
         row = by_scale(found, scale)
         rates, gains, open_ended = row["highest_good_rate_rps"], row["gain"], row["no_limit_found"]
-        table.add_row(
+        add_row(
+            table,
             f"{scale:g}",
             *("-" if limit is None else f"{limit:g}" for limit in row["slo"].values()),
             *(at_least(_number(rates[arm], ".2f"), open_ended[arm]) for arm in arms),

@@ -42,6 +42,7 @@ RC = {
     "xtick.major.size": 2.5,
     "ytick.major.size": 2.5,
     "legend.frameon": False,
+    "text.parse_math": False,  # a name with dollar signs is a name
     "pdf.fonttype": 42,  # text stays text
     "figure.constrained_layout.use": True,
 }

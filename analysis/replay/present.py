@@ -7,6 +7,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
+from analysis.plain import add_row
 from analysis.replay.errors import compare, load
 from analysis.summarize import jsonable
 from bellman.records import write_json
@@ -30,12 +31,14 @@ def replay(folder: Path, console: Console, *, draw: bool) -> None:
         table.add_column(name, justify="right" if name in NUMBERS else "left")
     for found in comparisons:
         values = [number(found.measured), number(found.simulated), percent(found.error)]
-        table.add_row(found.arm, found.metric, found.unit, *values, found.target)
+        add_row(table, found.arm, found.metric, found.unit, *values, found.target)
     console.print(table)
     console.print(fit_line(folder))
     for run in (measured, simulated):
         if run.invalid_text:
-            console.print(f"INVALID RUN ({run.source}): {run.invalid_text}", style="bold red")
+            console.print(
+                f"INVALID RUN ({run.source}): {run.invalid_text}", style="bold red", markup=False
+            )
     console.print(f"records, figure and validation.json: {folder}", markup=False, soft_wrap=True)
 
 

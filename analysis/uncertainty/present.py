@@ -6,7 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
+
+from analysis.plain import add_row
 
 CLAIMS = {
     "end-to-end latency": "e2e latency, times lower",
@@ -100,18 +103,20 @@ def claim_table(study: dict[str, object], claim: str) -> Table:
     """Build the table of one claim."""
     base = as_fitted(study, claim)
     text = "n/a" if base is None else f"{base:.4g}"
-    table = Table(title=f"{CLAIMS[claim]}: {text} ({study['source']})", title_justify="left")
+    table = Table(
+        title=escape(f"{CLAIMS[claim]}: {text} ({study['source']})"), title_justify="left"
+    )
     for name in ("coefficient", "factors", "lowest", "highest"):
         table.add_column(name, justify="left" if name == "coefficient" else "right")
     for one in ranges(study, claim):
         shown = [f"{factor:g}" for factor in one.factors]
         factors = ", ".join(shown + [f"{factor:g} (n/a)" for factor in one.unknown])
-        table.add_row(one.coefficient, factors, f"{one.low:.4g}", f"{one.high:.4g}")
+        add_row(table, one.coefficient, factors, f"{one.low:.4g}", f"{one.high:.4g}")
     shown_names = {AS_IT_IS, *(one.coefficient for one in ranges(study, claim))}
     for name in dict.fromkeys(result["coefficient"] for result in _results(study)):
         if base is not None and name not in shown_names:
             factors = ", ".join(f"{factor:g}" for factor in unknown(study, claim, name))
-            table.add_row(name, factors, "n/a", "n/a")
+            add_row(table, name, factors, "n/a", "n/a")
     return table
 
 

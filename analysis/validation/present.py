@@ -9,6 +9,7 @@ import pandas as pd
 from rich.console import Console
 from rich.table import Table
 
+from analysis.plain import add_row
 from analysis.rows import NOT_MEASURED
 from analysis.summarize import jsonable
 from analysis.validation.errors import METRICS, load, summarize, verdict
@@ -26,7 +27,9 @@ def validation(folder: Path, console: Console, *, draw: bool) -> None:
     console.print(rows_table(frame))
     console.print(prompts_table(frame))
     if about["without_profile"]:
-        console.print(f"rows without a profile: {', '.join(about['without_profile'])}")
+        console.print(
+            f"rows without a profile: {', '.join(about['without_profile'])}", markup=False
+        )
     console.print(
         f"measured rows: {about['rows']}; the other side is {about['source']}. The prompt lengths "
         "of those rows are not published: their means are assumed, as fitted on the fitted rows.",
@@ -60,7 +63,8 @@ def summary_table(frame: pd.DataFrame) -> Table:
     for name in ("profile", "rows", "metric", "median", "largest", "targets"):
         table.add_column(name, justify="right" if name in {"median", "largest"} else "left")
     for result in results(frame):
-        table.add_row(
+        add_row(
+            table,
             str(result["profile"]),
             f"{result['rows']} {result['role']}",
             METRICS[str(result["metric"])],
@@ -81,7 +85,7 @@ def rows_table(frame: pd.DataFrame) -> Table:
             f"{measured(row, metric)} {percent(row[f'{metric}_error'], '+.1%')}"
             for metric in METRICS
         ]
-        table.add_row(row["profile"], row["task"], str(row["max_num_seqs"]), row["role"], *cells)
+        add_row(table, row["profile"], row["task"], str(row["max_num_seqs"]), row["role"], *cells)
     return table
 
 
@@ -96,7 +100,7 @@ def prompts_table(frame: pd.DataFrame) -> Table:
         for metric in METRICS:
             summary = summarize(rows, metric)
             cells.append(f"{percent(summary.median)} ({percent(summary.largest)})")
-        table.add_row(str(profile), f"{factor:g}", *cells)
+        add_row(table, str(profile), f"{factor:g}", *cells)
     return table
 
 

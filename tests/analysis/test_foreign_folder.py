@@ -1,0 +1,71 @@
+"""A run folder that somebody sent: nothing in it is run, resolved, or taken for markup."""
+
+import io
+import json
+import sys
+
+import pytest
+from rich.console import Console
+
+from analysis import read
+from analysis.capacity.present import open_table
+from analysis.capacity.study import Study
+from analysis.frames import load_run
+from analysis.rebuild import rebuild_records
+from analysis.report import write
+from analysis.summarize import summarize
+from analysis.sweep import config_settings
+from analysis.tables import arms_table, claims_table
+from bellman.errors import ConfigError
+from bellman.slo import Slo
+from tests.analysis.synthetic_run import Synthetic, write_run
+
+SECRET = "the-readers-own-secret"
+ARMS = ("none [/x]", "bellman<b>[bold]$x")
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return write_run(tmp_path / "run", Synthetic(repeats=2, arms=ARMS))
+
+
+def test_interpolations_stay_text(folder, monkeypatch):
+    monkeypatch.setenv("READERS_VALUE", SECRET)
+    with (folder / "config.yaml").open("a") as config:
+        config.write("note: ${oc.env:READERS_VALUE}\nother: {api_key: hidden-one}\n")
+    assert read.config(folder / "config.yaml")["note"] == "${oc.env:READERS_VALUE}"
+    summarize(folder)
+    page = write(folder).read_text()
+    assert SECRET not in page and "oc.env:READERS_VALUE" in page and "hidden-one" not in page
+    assert SECRET not in str(config_settings(folder))
+
+
+def test_an_interpolated_limit_is_refused_unresolved(folder, monkeypatch):
+    monkeypatch.setenv("READERS_VALUE", "1.5")
+    with (folder / "config.yaml").open("a") as config:
+        config.write("slo: {ttft_s: '${oc.decode:${oc.env:READERS_VALUE}}'}\n")
+    with pytest.raises(ConfigError, match=r"slo\.ttft_s=.*oc\.env.*not an interpolation"):
+        summarize(folder)
+
+
+@pytest.mark.parametrize("target", ["planted.Model", "os.system", "bellman.load.models.x.__y"])
+def test_nothing_that_the_folder_names_is_imported(folder, tmp_path, monkeypatch, target):
+    (tmp_path / "planted.py").write_text("raise SystemExit('it ran')")
+    monkeypatch.syspath_prepend(tmp_path)
+    (folder / "config.yaml").write_text(f"load_model: {{_target_: {target}}}\n")
+    with pytest.raises(ConfigError, match=r"load_model\._target_=.*must be in bellman"):
+        rebuild_records(folder)
+    assert "planted" not in sys.modules
+
+
+def test_names_are_shown_as_they_are(folder):
+    summarize(folder)
+    console = Console(width=200, record=True, file=io.StringIO())
+    console.print(arms_table(json.loads((folder / "summary.json").read_text())))
+    console.print(claims_table(json.loads((folder / "claims.json").read_text())))
+    study = Study(load_run(folder), [], {1.0: []}, Slo(), good_fraction=0.9, capacity_rps=2.0)
+    console.print(open_table(study))
+    shown = console.export_text()
+    assert all(arm in shown for arm in ARMS)
+    page = write(folder).read_text()
+    assert "bellman<b>" not in page and "bellman&lt;b&gt;[bold]$x" in page

@@ -1,0 +1,89 @@
+"""Secrets in configurations, environments, command lines, URLs and headers."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from bellman import redact
+
+ROOT = Path(__file__).parents[1]
+SECRET = "sk-4815162342-lost"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"http://user:{SECRET}@host:8000/v1 refused",
+        f"http://{SECRET}@host/v1",
+        f"GET http://host/v1?api_key={SECRET}&x=1",
+        f"Authorization: Bearer {SECRET}",
+        f"{{'Authorization': 'Bearer {SECRET}'}}",
+        f"engine.api_key={SECRET}: unknown key of engine",
+        f"+engine.environment.HF_TOKEN={SECRET}",
+        f"--api-key={SECRET}",
+    ],
+)
+def test_what_has_the_form_of_a_secret_is_hidden(text: str) -> None:
+    assert SECRET not in redact.conceal(text)
+    assert redact.HIDDEN in redact.conceal(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "application.words_per_token=0.744",
+        "engine.api_key_env=MY_KEY",
+        "http://127.0.0.1:8000/v1?x=1",
+        "output_tokens=12, of a bearer of news",
+    ],
+)
+def test_what_is_no_secret_stays(text: str) -> None:
+    assert redact.conceal(text) == text
+
+
+def test_names_hide_values_in_nested_entries_and_arguments() -> None:
+    given = {
+        "engine": {"api_key": SECRET, "api_key_env": "X", "headers": {"Authorization": SECRET}},
+        "environment": {"HF_TOKEN": SECRET, "TOKENIZERS_PARALLELISM": "false"},
+        "command": ["run.py", "--api-key", SECRET, f"engine.api_key={SECRET}", "repeats=1"],
+        "application": {"words_per_token": 0.744, "floor_tokens": {"summary": 100}},
+        "token": None,
+    }
+    found = redact.redact(given)
+    assert SECRET not in json.dumps(found)
+    assert found["application"] == given["application"] and found["token"] is None
+    assert found["environment"]["TOKENIZERS_PARALLELISM"] == "false"
+    assert found["engine"]["api_key_env"] == "X" and found["command"][-1] == "repeats=1"
+
+
+def test_no_file_and_no_line_of_a_run_has_a_secret(tmp_path: Path) -> None:
+    """A server that nobody reaches: its URL, the environment and the configuration hold secrets."""
+    url, variable, sampled = "urlsecret-0001", "variable-secret-0002", "sampling-secret-0003"
+    command = [
+        sys.executable,
+        "run.py",
+        "engine=openai",
+        f"engine.base_url='http://user:{url}@127.0.0.1:9/v1'",
+        f"+engine.sampling.api_key={sampled}",
+        f"+engine.sampling.stop=[{variable}]",
+        f"outputs={tmp_path}",
+    ]
+    done = subprocess.run(
+        command,
+        cwd=ROOT,
+        env={**os.environ, "SOME_TOKEN": variable},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1 and "no OpenAI-compatible server answers" in done.stderr
+    files = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert {"config.yaml", "provenance.json", "status.json"} <= {path.name for path in files}
+    for secret in (url, variable, sampled):
+        assert secret not in done.stdout + done.stderr
+        for path in files:
+            assert secret.encode() not in path.read_bytes(), path.name
