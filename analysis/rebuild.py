@@ -23,7 +23,7 @@ from analysis.tables import print_tables
 from bellman.build import build
 from bellman.errors import ConfigError, RunError
 from bellman.records import REQUESTS, write_json, write_parquet
-from bellman.run_folder import STATUS, alive
+from bellman.run_folder import STATUS, writing_into
 
 INTERRUPTED = "interrupted: no record was written"
 """Reason of an intended request that a killed run left without a record."""
@@ -49,16 +49,17 @@ def rebuild(folder: Path) -> list[str]:
 
     Raises `RunError` when there is nothing to rebuild or a process still writes there.
     """
-    notes = rebuild_records(folder)
-    summarize(folder)
-    figures.draw(folder)
-    report.write(folder)
-    return notes
+    with writing_into(folder):
+        notes = rebuild_records(folder)
+        summarize(folder)
+        figures.draw(folder)
+        report.write(folder)
+        return notes
 
 
 def rebuild_records(folder: Path) -> list[str]:
     """Write the parquet files, mark a killed run as interrupted, and return what was not usable."""
-    is_done = _check_status(folder) == "done"
+    is_done = read.json_file(folder / STATUS, {}).get("status") == "done"
     found = {kind.name: find(folder, kind) for kind in FILES}
     scores_damaged = _is_damaged(folder / QUALITY)
     if is_done and not scores_damaged and not any(records.is_more for records in found.values()):
@@ -142,14 +143,6 @@ def _records(missing: pd.DataFrame, arm: str, source: str) -> list[dict[str, obj
     kept = missing[["repeat", "request_id", "document_id", "phase", "intended_s"]]
     kept = kept.assign(arm=arm, source=source, status="unfinished", reason=INTERRUPTED)
     return [{str(name): value for name, value in row.items()} for row in kept.to_dict("records")]
-
-
-def _check_status(folder: Path) -> str:
-    """Return the run's status; refuse a folder that a process still writes into."""
-    status = read.json_file(folder / STATUS, {})
-    if status.get("status") == "running" and alive(status):
-        raise RunError(f"{folder} is being written by process {status['process_id']}: wait for it")
-    return str(status.get("status", "running"))
 
 
 def _mark_interrupted(folder: Path) -> None:

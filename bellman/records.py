@@ -1,5 +1,6 @@
 """The record schemas of a run folder, and the writer that loses nothing when it is killed."""
 
+import errno
 import json
 import os
 from dataclasses import dataclass
@@ -159,7 +160,7 @@ class JsonLinesWriter:
         self._descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
 
     def write(self, record: Any) -> None:
-        """Append a record, a dataclass; raises OSError when the disk is full."""
+        """Append a record, a dataclass; raises OSError when the disk is full, or the file gone."""
         values = {name: getattr(record, name) for name in record.__dataclass_fields__}
         # What is no character (half of one) must not cost the record.
         text = conceal_values(json.dumps(values, ensure_ascii=False))
@@ -167,6 +168,8 @@ class JsonLinesWriter:
         written = os.write(self._descriptor, line)
         while written < len(line):
             written += os.write(self._descriptor, line[written:])
+        if os.fstat(self._descriptor).st_nlink == 0:  # else all that follows is written to nowhere
+            raise FileNotFoundError(errno.ENOENT, "Removed during the run", str(self.path))
 
     def close(self) -> None:
         """Close the file; closing twice does nothing."""

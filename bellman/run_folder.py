@@ -1,20 +1,29 @@
 """The folder of one run: its identity, its status, and who may write into it."""
 
+import errno
 import hashlib
 import json
-import os
-from dataclasses import dataclass
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from types import TracebackType
+from typing import Any, Self
 
-import psutil
-
+from bellman import folder_lock
 from bellman.errors import RunError
+from bellman.folder_lock import FolderLock, locks_are_local
+from bellman.live_process import ProcessIdentity, is_alive, this_process
 from bellman.records import write_json
 
 STATUS = "status.json"
+RUNNING, INTERRUPTED, FAILED = "running", "interrupted", "failed"
+RECORDED, DONE = "recorded", "done"
+"""Every record is there; and so is everything that is made from them."""
 IDENTITY_LENGTH = 12
+NO_RECORDS = folder_lock.FILES | {"status.partial"}
+"""What a claim that failed at once leaves: a folder with nothing else is an empty one."""
 
 
 def run_id(config: dict[str, Any], code_digest: str, corpus_digest: str) -> str:
@@ -28,79 +37,187 @@ def run_id(config: dict[str, Any], code_digest: str, corpus_digest: str) -> str:
 
 @dataclass(frozen=True)
 class RunFolder:
-    """A folder that this process may write into."""
+    """A folder that this process may write into; `with` gives it back."""
 
     path: Path
     identity: str
+    found: str | None = None
+    """How far this very run had come: `recorded` or `done`; None where it starts now."""
+    lock: FolderLock | None = None
 
     def set_status(self, status: str, reason: str | None = None) -> None:
         """Write status.json: `running`, `interrupted`, `failed`, `recorded`, and last `done`."""
-        process = psutil.Process()
         write_json(
             {
                 "status": status,
                 "run_id": self.identity,
                 "reason": reason,
-                "process_id": process.pid,
-                "process_started_s": process.create_time(),
+                "process": asdict(this_process()),
+                "locked": self.lock is not None and self.lock.has_kernel_lock,
                 "time_utc": datetime.now(UTC).isoformat(timespec="seconds"),
             },
             self.path / STATUS,
         )
 
+    def release(self) -> None:
+        """Let others write into the folder; releasing twice does nothing."""
+        if self.lock is not None:
+            self.lock.release()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.release()
+
 
 def read_status(path: Path) -> dict[str, Any] | None:
-    """Return a folder's status.json, or None when it has none."""
-    status = path / STATUS
-    if not status.exists():
+    """Return a folder's status.json, or None when it has none; `RunError` when it is damaged."""
+    file = path / STATUS
+    try:
+        content = json.loads(file.read_text(encoding="utf-8"))
+    except (FileNotFoundError, NotADirectoryError):
         return None
-    content: dict[str, Any] = json.loads(status.read_text())
+    except (OSError, ValueError) as error:
+        raise _damaged(file, str(error) if file.stat().st_size else "it is empty") from None
+    if not isinstance(content, dict) or "status" not in content:
+        raise _damaged(file, "it says no status")
     return content
 
 
 def reached(path: Path, identity: str) -> str | None:
     """Return the status of this very run in the folder, or None where it is not this run's."""
     status = read_status(path)
-    if status is None or status["run_id"] != identity:
+    if status is None or status.get("run_id") != identity:
         return None
     return str(status["status"])
 
 
 def claim_folder(path: Path, identity: str) -> RunFolder:
-    """Make the folder ours. What an earlier, unfinished try recorded is moved aside, never lost.
+    """Make the folder ours; of any number of processes that try at once one gets it.
 
-    Raises `RunError` when the folder holds another run, or a live process writes into it.
+    What an earlier, unfinished try recorded is moved aside, never lost; what is `recorded` or
+    `done` stays, and `found` says so. Raises `RunError` when the folder holds another run, another
+    process writes into it, or nobody can.
     """
-    status = read_status(path)
-    if status is None and path.exists() and any(path.iterdir()):
-        raise RunError(f"{path} is not empty and is no run folder: choose another `folder`")
+    place = path.resolve()  # of a link the folder that it names is the run's
+    try:
+        return _claim(place, identity)
+    except OSError as error:
+        if error.errno == errno.ENOSPC:
+            raise
+        reason = error.strerror or str(error)
+        raise RunError(
+            f"{path} cannot be written ({reason}): choose another `folder` or `outputs`"
+        ) from None
+
+
+@contextmanager
+def writing_into(path: Path) -> Iterator[None]:
+    """Hold a run folder that exists while its records are worked on; raises `RunError`."""
+    try:
+        lock = FolderLock(path.resolve())
+    except OSError as error:
+        raise RunError(f"{path} cannot be written: {error.strerror}") from None
+    try:
+        status = read_status(path)
+        if status is not None:
+            refuse_if_alive(path, status, lock)
+        yield
+    finally:
+        lock.release()
+
+
+def refuse_if_alive(path: Path, status: dict[str, Any], lock: FolderLock) -> None:
+    """Raise `RunError` unless the process that wrote a `running` status has ended.
+
+    That the lock could be had proves it, if that process had one and this machine would see it.
+    """
+    if status["status"] != RUNNING or "process" not in status:
+        return
+    try:
+        writer = ProcessIdentity(**status["process"])
+    except TypeError:
+        raise _damaged(path / STATUS, "it does not say whose it is") from None
+    same_machine = writer.boot_id == this_process().boot_id
+    if lock.has_kernel_lock and status["locked"] and (same_machine or not locks_are_local(path)):
+        return
+    alive = is_alive(writer)
+    if alive:
+        raise RunError(f"{path} is being written by {writer}: wait for it")
+    if alive is None:
+        raise RunError(
+            f"{path} was being written by {writer}, which cannot be seen from here: wait for it, "
+            f"or, if it has ended, remove {path / STATUS}"
+        )
+
+
+def _claim(place: Path, identity: str) -> RunFolder:
+    while True:
+        lock = _lock(place)
+        if lock is None:
+            continue
+        try:
+            folder = _claim_locked(lock, identity)
+        except BaseException:
+            lock.release()
+            raise
+        if folder is not None:
+            return folder
+        lock.release()
+
+
+def _lock(place: Path) -> FolderLock | None:
+    """Make and lock the folder; None where another process moves it aside meanwhile."""
+    if place.exists() and not place.is_dir():
+        raise RunError(f"{place} is no folder: choose another `folder`")
+    if read_status(place) is None and _is_something_else(place):
+        raise RunError(f"{place} is not empty and is no run folder: choose another `folder`")
+    place.mkdir(parents=True, exist_ok=True)
+    try:
+        lock = FolderLock(place)
+    except FileNotFoundError:
+        return None
+    if lock.is_in_place():
+        return lock
+    lock.release()
+    return None
+
+
+def _claim_locked(lock: FolderLock, identity: str) -> RunFolder | None:
+    """Return the folder, ours; None where what was in it has been moved aside: claim again."""
+    place = lock.folder
+    status = read_status(place)
+    if status is not None and status.get("run_id") != identity:
+        raise RunError(
+            f"{place} holds run {status.get('run_id')}, this is run {identity}: "
+            "choose another `folder`, or remove that one"
+        )
+    if status is not None and status["status"] in {RECORDED, DONE}:
+        return RunFolder(place, identity, str(status["status"]), lock)
     if status is not None:
-        if status["run_id"] != identity:
-            raise RunError(
-                f"{path} holds run {status['run_id']}, this is run {identity}: "
-                "choose another `folder`, or remove that one"
-            )
-        if status["status"] == "running" and alive(status):
-            raise RunError(
-                f"{path} is being written by process {status['process_id']}: wait for it"
-            )
-        path.rename(_free_name(path))
-    path.mkdir(parents=True, exist_ok=True)
-    folder = RunFolder(path, identity)
-    folder.set_status("running")
+        refuse_if_alive(place, status, lock)
+    if _names(place) - NO_RECORDS - {STATUS}:
+        lock.move_folder(_free_name(place))
+        return None
+    folder = RunFolder(place, identity, None, lock)
+    folder.set_status(RUNNING)
     return folder
 
 
-def alive(status: dict[str, Any]) -> bool:
-    """Whether another process wrote the status and still runs (and is no later one of its id)."""
-    process_id = int(status["process_id"])
-    if process_id == os.getpid():
-        return False
-    try:
-        started_s = psutil.Process(process_id).create_time()
-    except psutil.Error:
-        return False
-    return abs(started_s - float(status["process_started_s"])) < 1.0
+def _is_something_else(place: Path) -> bool:
+    """Whether a folder without status.json holds anything, and was never a run's folder."""
+    names = _names(place) if place.exists() else set()
+    return bool(names - NO_RECORDS) and folder_lock.LOCK not in names
+
+
+def _names(place: Path) -> set[str]:
+    return {entry.name for entry in place.iterdir()}
 
 
 def _free_name(path: Path) -> Path:
@@ -109,3 +226,10 @@ def _free_name(path: Path) -> Path:
     while (candidate := path.with_name(f"{path.name}.unfinished-{number}")).exists():
         number += 1
     return candidate
+
+
+def _damaged(file: Path, reason: str) -> RunError:
+    return RunError(
+        f"{file} cannot be read ({reason}): remove it, and this run starts again with the records "
+        f"beside it moved aside; python -m analysis.rebuild {file.parent} shows what they hold"
+    )

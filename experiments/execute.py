@@ -20,7 +20,16 @@ from bellman.episode import Arm
 from bellman.errors import ConfigError
 from bellman.records import write_json
 from bellman.redact import conceal, learn, redact
-from bellman.run_folder import RunFolder, claim_folder, reached, run_id
+from bellman.run_folder import (
+    DONE,
+    FAILED,
+    INTERRUPTED,
+    RECORDED,
+    RunFolder,
+    claim_folder,
+    reached,
+    run_id,
+)
 from bellman.settings import Settings, identity_values, read_settings
 
 
@@ -60,18 +69,16 @@ def execute(config: DictConfig, console: Console) -> Path:
     Raises `ConfigError` before anything runs, `RunError` when it cannot go on.
     """
     run = prepare(config)
-    status = reached(run.path, run.identity)
-    if status == "done":
-        console.print(f"{run.path} holds this very run, finished; shown again:", markup=False)
-        run.present(run.path, console, draw=False)
-        return run.path
-    if status == "recorded":
-        folder = RunFolder(run.path, run.identity)
-    else:
-        folder = claim_folder(run.path, run.identity)
-        record(run, config, folder, console)
-    run.present(run.path, console, draw=True)
-    folder.set_status("done")
+    if reached(run.path, run.identity) != DONE:
+        with claim_folder(run.path, run.identity) as folder:
+            if folder.found is None:
+                record(run, config, folder, console)
+            if folder.found != DONE:
+                run.present(run.path, console, draw=True)
+                folder.set_status(DONE)
+                return run.path
+    console.print(f"{run.path} holds this very run, finished; shown again:", markup=False)
+    run.present(run.path, console, draw=False)
     return run.path
 
 
@@ -92,7 +99,7 @@ def record(run: Prepared, config: DictConfig, folder: RunFolder, console: Consol
     finally:
         with contextlib.suppress(OSError):  # a full disk must not hide the run's own failure
             write_provenance(run.path, made_with, run.engine)  # now with what the engine found out
-    folder.set_status("recorded")
+    folder.set_status(RECORDED)
 
 
 def check_asked_words(rules: BudgetRules, arm: Arm, engine: Engine) -> None:
@@ -147,6 +154,6 @@ def end_early(folder: RunFolder, error: BaseException) -> None:
     """
     with contextlib.suppress(OSError):
         if isinstance(error, KeyboardInterrupt):
-            folder.set_status("interrupted", "interrupted by the user")
+            folder.set_status(INTERRUPTED, "interrupted by the user")
         else:
-            folder.set_status("failed", f"{type(error).__name__}: {error}")
+            folder.set_status(FAILED, f"{type(error).__name__}: {error}")

@@ -85,3 +85,11 @@ def test_not_measured_is_null_and_nan_is_refused(tmp_path):
     with pytest.raises(ValueError, match="JSON compliant"):
         write_json({"energy_j": float("nan")}, tmp_path / "energy.json")
     assert not (tmp_path / "energy.json").exists()
+
+
+def test_a_file_that_is_removed_while_it_is_written_is_noticed(tmp_path):
+    with JsonLinesWriter(tmp_path / "requests.jsonl") as writer:
+        writer.write(record())
+        (tmp_path / "requests.jsonl").unlink()
+        with pytest.raises(FileNotFoundError, match=r"Removed during the run: '.*requests\.jsonl"):
+            writer.write(record())

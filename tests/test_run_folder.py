@@ -2,10 +2,8 @@
 
 import json
 import os
-import subprocess
-import sys
+from pathlib import Path
 
-import psutil
 import pytest
 
 from bellman.errors import RunError
@@ -26,55 +24,105 @@ def test_the_identity_depends_on_config_code_and_corpus_alone():
 
 
 def test_a_finished_run_is_known(tmp_path):
-    folder = claim_folder(tmp_path / "run", IDENTITY)
-    assert reached(folder.path, IDENTITY) == "running"
-    folder.set_status("done")
+    with claim_folder(tmp_path / "run", IDENTITY) as folder:
+        assert reached(folder.path, IDENTITY) == "running"
+        folder.set_status("done")
     assert reached(folder.path, IDENTITY) == "done"
     assert reached(folder.path, "another") is None
     assert reached(tmp_path / "nowhere", IDENTITY) is None
 
 
+@pytest.mark.parametrize("status", ["recorded", "done"])
+def test_what_is_recorded_stays_and_is_said_to_be_there(tmp_path, status):
+    with claim_folder(tmp_path / "run", IDENTITY) as folder:
+        assert folder.found is None
+        (folder.path / "requests.jsonl").write_text("recorded")
+        folder.set_status(status)
+    with claim_folder(tmp_path / "run", IDENTITY) as folder:
+        assert folder.found == status
+    assert (tmp_path / "run" / "requests.jsonl").read_text() == "recorded"
+
+
 def test_another_run_in_the_folder_is_refused(tmp_path):
-    claim_folder(tmp_path / "run", IDENTITY).set_status("done")
+    with claim_folder(tmp_path / "run", IDENTITY) as folder:
+        folder.set_status("done")
     with pytest.raises(RunError, match="choose another `folder`"):
         claim_folder(tmp_path / "run", "another")
 
 
-def test_a_folder_with_other_things_is_refused(tmp_path):
+def test_a_folder_with_other_things_is_refused_and_left_as_it_is(tmp_path):
     (tmp_path / "thesis.tex").write_text("precious")
     with pytest.raises(RunError, match="is no run folder"):
         claim_folder(tmp_path, IDENTITY)
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
+
+
+def test_a_file_in_the_folders_place_is_refused(tmp_path):
+    (tmp_path / "run").write_text("precious")
+    with pytest.raises(RunError, match="is no folder: choose another `folder`"):
+        claim_folder(tmp_path / "run", IDENTITY)
+    with pytest.raises(RunError, match="cannot be written"):
+        claim_folder(tmp_path / "run" / "deeper", IDENTITY)
+    assert (tmp_path / "run").read_text() == "precious"
+
+
+def test_a_place_where_nobody_can_write_is_one_line():
+    with pytest.raises(RunError, match=r"/proc/run cannot be written .*: choose another `folder`"):
+        claim_folder(Path("/proc/run"), IDENTITY)
 
 
 def test_an_empty_folder_is_taken(tmp_path):
     assert claim_folder(tmp_path, IDENTITY).path == tmp_path
 
 
+def test_a_linked_folder_is_used_where_it_is_and_stays_linked(tmp_path):
+    (tmp_path / "big_disk").mkdir()
+    (tmp_path / "run").symlink_to("big_disk")
+    for _ in range(2):
+        with claim_folder(tmp_path / "run", IDENTITY) as folder:
+            (folder.path / "requests.jsonl").write_text("recorded")
+    assert (tmp_path / "run").is_symlink()
+    assert (tmp_path / "big_disk" / "status.json").exists()
+    assert (tmp_path / "big_disk.unfinished-1" / "requests.jsonl").exists()
+
+
 def test_an_unfinished_try_is_moved_aside_not_lost(tmp_path):
     for _ in range(2):
-        folder = claim_folder(tmp_path / "run", IDENTITY)
-        folder.set_status("interrupted")
-        (folder.path / "requests.jsonl").write_text("recorded")
-    claim_folder(tmp_path / "run", IDENTITY)
+        with claim_folder(tmp_path / "run", IDENTITY) as folder:
+            folder.set_status("interrupted")
+            (folder.path / "requests.jsonl").write_text("recorded")
+    claim_folder(tmp_path / "run", IDENTITY).release()
     for number in (1, 2):
         kept = tmp_path / f"run.unfinished-{number}" / "requests.jsonl"
         assert kept.read_text() == "recorded"
 
 
-def test_a_folder_that_a_live_process_writes_is_refused(tmp_path):
-    folder = claim_folder(tmp_path / "run", IDENTITY)
-    other = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
-    try:
-        status = json.loads((folder.path / "status.json").read_text())
-        status["process_id"] = other.pid
-        status["process_started_s"] = psutil.Process(other.pid).create_time()
-        (folder.path / "status.json").write_text(json.dumps(status))
-        with pytest.raises(RunError, match=f"process {other.pid}"):
-            claim_folder(tmp_path / "run", IDENTITY)
-        # A later process that was given the same number is another one.
-        status["process_started_s"] -= 1000
-        (folder.path / "status.json").write_text(json.dumps(status))
+@pytest.mark.parametrize("content", ["", "{}", '{"status": "runn', "[]", "null", "\xff\xfe"])
+def test_a_damaged_status_names_the_file_and_the_remedy(tmp_path, content):
+    with claim_folder(tmp_path / "run", IDENTITY) as folder:
+        (folder.path / "requests.jsonl").write_text("recorded")
+    status = tmp_path / "run" / "status.json"
+    status.write_bytes(content.encode("latin-1"))
+    with pytest.raises(RunError) as caught:
         claim_folder(tmp_path / "run", IDENTITY)
-    finally:
-        other.communicate(b"\n")
-    assert os.getpid() != other.pid
+    assert str(caught.value).startswith(f"{status} cannot be read")
+    assert "remove it" in str(caught.value) and "\n" not in str(caught.value)
+    assert (tmp_path / "run" / "requests.jsonl").read_text() == "recorded"
+    # The remedy is one.
+    status.unlink()
+    claim_folder(tmp_path / "run", IDENTITY).release()
+    kept = tmp_path / "run.unfinished-1" / "requests.jsonl"
+    assert kept.read_text() == "recorded"
+
+
+def test_a_folder_that_a_live_process_writes_without_a_lock_is_refused(tmp_path):
+    """By the process's start: another one that was given the same number later does not count."""
+    claim_folder(tmp_path / "run", IDENTITY).release()
+    file = tmp_path / "run" / "status.json"
+    status = json.loads(file.read_text())
+    file.write_text(json.dumps(status | {"locked": False}))
+    with pytest.raises(RunError, match=f"process {os.getpid()} on"):
+        claim_folder(tmp_path / "run", IDENTITY)
+    status["process"]["start_ticks"] -= 1
+    file.write_text(json.dumps(status | {"locked": False}))
+    claim_folder(tmp_path / "run", IDENTITY).release()

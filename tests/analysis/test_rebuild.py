@@ -1,9 +1,8 @@
 import json
-import os
+from dataclasses import asdict
 from pathlib import Path
 
 import pandas as pd
-import psutil
 import pyarrow.parquet as pq
 import pytest
 
@@ -11,7 +10,10 @@ from analysis.frames import load_run
 from analysis.rebuild import INTERRUPTED, main, rebuild, rebuild_records
 from analysis.summarize import summarize
 from bellman.errors import RunError
+from bellman.folder_lock import LOCK
+from bellman.live_process import this_process
 from bellman.records import write_json, write_parquet
+from bellman.run_folder import writing_into
 from tests.analysis.synthetic_run import Synthetic, interrupt, write_run
 
 MADE_AT_THE_END = ("requests.parquet", "timeline.parquet", "texts.parquet", "quality.parquet")
@@ -74,12 +76,14 @@ def test_a_finished_or_a_running_run_is_left_alone(killed):
     before = {path.name: path.read_bytes() for path in finished.iterdir()}
     with pytest.raises(RunError, match=r"analysis\.figures"):
         rebuild(finished)
-    assert {path.name: path.read_bytes() for path in finished.iterdir()} == before
-    writer = psutil.Process(os.getppid())  # some process that lives
-    status = {"status": "running", "process_id": writer.pid}
-    status["process_started_s"] = writer.create_time()
+    after = {path.name: path.read_bytes() for path in finished.iterdir() if path.name != LOCK}
+    assert after == before
+    status = {"status": "running", "locked": False, "process": asdict(this_process())}
     write_json(status, killed / "status.json")
     with pytest.raises(RunError, match="wait for it"):
+        rebuild(killed)
+    write_json({"status": "running"}, killed / "status.json")
+    with writing_into(killed), pytest.raises(RunError, match="wait for it"):
         rebuild(killed)
     assert not (killed / "requests.parquet").exists()
 
