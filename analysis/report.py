@@ -5,10 +5,11 @@ import json
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, select_autoescape
+from jinja2 import Environment, PackageLoader, Template, select_autoescape
 from omegaconf import OmegaConf
 
 from analysis import figures, read, rows
+from bellman.records import write_text
 from bellman.redact import redact
 
 
@@ -20,13 +21,7 @@ def write(folder: Path) -> Path:
     folder = Path(folder)
     summary = read.json_file(folder / "summary.json", {})
     claims = read.json_file(folder / "claims.json", {})
-    environment = Environment(
-        loader=PackageLoader("analysis", "templates"),
-        autoescape=select_autoescape(),
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    page = environment.get_template("report.html").render(
+    page = template().render(
         title=f"{folder.parent.name} / {folder.name}",
         summary=summary,
         warnings=rows.warnings(summary),
@@ -45,10 +40,19 @@ def write(folder: Path) -> Path:
         config=_text(folder / "config.yaml"),
     )
     path = folder / "report.html"
-    partial = path.with_suffix(".partial")
-    partial.write_text(page)
-    partial.replace(path)
+    write_text(page, path)
     return path
+
+
+def template() -> Template:
+    """Return the page's template."""
+    environment = Environment(
+        loader=PackageLoader("analysis", "templates"),
+        autoescape=select_autoescape(),
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    return environment.get_template("report.html")
 
 
 def _pictures(folder: Path) -> list[Path]:

@@ -5,6 +5,7 @@ run folders, and writes it as CSV where `--csv FILE` comes first.
 """
 
 import csv
+import io
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,7 +18,8 @@ from rich.table import Table
 from analysis import read, rows
 from analysis.rows import NOT_MEASURED, Values
 from bellman.errors import RunError
-from bellman.redact import redact
+from bellman.records import write_text
+from bellman.redact import conceal, redact
 
 SHORT = {"end-to-end latency": "latency", "energy": "energy", "requests served": "served"}
 """Column names of the claims."""
@@ -27,15 +29,17 @@ COLUMNS = {"run", "folder", "treatment", "source", "state", "capacity_rps"}
 """Columns that are no setting."""
 
 
-def write_sweep(sweep_folder: Path, jobs: Sequence[Values], console: Console) -> Path:
-    """Write sweep.csv of a multirun and print it; each job has `folder` and `overrides`.
+def write_sweep(place: Path, jobs: Sequence[Values], console: Console) -> Path:
+    """Write the table of exactly these jobs as table.csv into `place`, and print it.
 
-    A job that left no summary stands there as not measured. Returns the path of the CSV.
+    Each job has `overrides`, `folder` (None where it failed before it had one) and `error`. One
+    that left no summary stands there as not measured, with the reason. Returns the table's path.
     """
-    settings = [dict(_split(override) for override in job["overrides"]) for job in jobs]
-    folders = [Path(job["folder"]) for job in jobs]
-    table = combine(folders, varying(settings))
-    path = sweep_folder / "sweep.csv"
+    settings = varying([dict(_split(override) for override in job["overrides"]) for job in jobs])
+    table = [
+        row for job, setting in zip(jobs, settings, strict=True) for row in _job_rows(job, setting)
+    ]
+    path = place / "table.csv"
     write_csv(table, path)
     console.print(sweep_table(table))
     console.print(f"combined table: {path}", markup=False, soft_wrap=True)
@@ -69,10 +73,11 @@ def config_settings(folder: Path) -> dict[str, str]:
 
 def write_csv(table: list[Values], path: Path) -> None:
     """Write the rows as CSV; what was not measured is an empty cell."""
-    with path.open("w", newline="") as file:
-        writer = csv.DictWriter(file, _columns(table), restval="")
-        writer.writeheader()
-        writer.writerows(table)
+    text = io.StringIO()
+    writer = csv.DictWriter(text, _columns(table), restval="", lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(table)
+    write_text(conceal(text.getvalue()), path)
 
 
 def sweep_table(table: list[Values]) -> Table:
@@ -108,6 +113,13 @@ def _columns(table: list[Values]) -> list[str]:
 
 def _is_claim(column: str) -> bool:
     return column.startswith(tuple(f"{short}_" for short in SHORT.values()))
+
+
+def _job_rows(job: Values, setting: dict[str, str]) -> list[Values]:
+    failure = {} if job["error"] is None else {"state": f"failed: {job['error']}"}
+    if job["folder"] is None:
+        return [{**setting, "run": NOT_MEASURED, "folder": ""} | failure]
+    return [row | failure for row in _rows(Path(job["folder"]), setting)]
 
 
 def _rows(folder: Path, setting: dict[str, str]) -> list[Values]:

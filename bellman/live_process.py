@@ -55,7 +55,7 @@ def is_alive(process: ProcessIdentity) -> bool | None:
 
 def _boot_id() -> str | None:
     try:
-        return BOOT_ID.read_text().strip()
+        return BOOT_ID.read_text(encoding="utf-8").strip()
     except OSError:
         return None
 
@@ -69,7 +69,7 @@ def _pid_namespace() -> str | None:
 
 def _start_ticks(process_id: int) -> int | None:
     try:
-        stat = Path(f"/proc/{process_id}/stat").read_text(errors="replace")
+        stat = Path(f"/proc/{process_id}/stat").read_text(encoding="utf-8", errors="replace")
     except OSError:
         return None
     # The second field, the program's name in parentheses, may hold spaces and parentheses.

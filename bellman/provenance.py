@@ -91,7 +91,7 @@ def _run_git(*arguments: str) -> str:
 def _processor() -> str | None:
     """Return the processor's name as Linux tells it."""
     try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     except OSError:
         return platform.processor() or None
     return next((line.split(":", 1)[1].strip() for line in lines if "model name" in line), None)

@@ -211,7 +211,12 @@ def write_parquet(table: pa.Table, path: Path) -> None:
 
 def write_json(value: object, path: Path) -> None:
     """Write a JSON file atomically, without secrets; NaN is refused (not measured is null)."""
+    text = json.dumps(redact(value), indent=2, allow_nan=False, ensure_ascii=False)
+    write_text(text + "\n", path)
+
+
+def write_text(text: str, path: Path) -> None:
+    """Write a text file atomically, in UTF-8 whatever the user's locale is."""
     partial = path.with_suffix(".partial")
-    text = json.dumps(redact(value), indent=2, allow_nan=False, ensure_ascii=False) + "\n"
     partial.write_bytes(text.encode(errors="replace"))
     partial.replace(path)

@@ -17,7 +17,6 @@ from bellman.errors import RunError
 from bellman.load.arrivals.lengths import lengths_of
 from bellman.load.saturation import CapacityMeasurement, measure_capacity
 from bellman.load.schedule import Schedule, ScheduledRequest, draw_documents
-from bellman.quality.score import score_folder
 from bellman.records import write_json, write_parquet
 from bellman.run_folder import RunFolder
 from bellman.settings import Settings
@@ -53,7 +52,6 @@ def run(
         with RunProgress(console, engine.source) as progress:
             for plan in plans(settings, schedules):
                 run_one(parts, plan, recorder, progress)
-    score_folder(folder.path, corpus, settings.quality)
 
 
 def plans(settings: Settings, schedules: list[Schedule]) -> list[EpisodePlan]:

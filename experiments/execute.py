@@ -1,6 +1,7 @@
 """From a configuration to a finished run folder: identity, procedure, presentation, status."""
 
 import contextlib
+import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,15 +11,18 @@ from hydra.utils import get_method
 from omegaconf import DictConfig, OmegaConf
 from rich.console import Console
 
-from bellman import provenance
+from analysis.present import SCORED
+from analysis.score import QUALITY_FILE
+from bellman import interruption, provenance
 from bellman.app.budget import BudgetRules
 from bellman.app.obedience import asked_words
 from bellman.build import find_target
 from bellman.corpus.base import Corpus
 from bellman.engines.base import Engine
 from bellman.episode import Arm
-from bellman.errors import ConfigError
-from bellman.records import write_json
+from bellman.errors import ConfigError, RunError
+from bellman.quality.score import score_folder
+from bellman.records import write_json, write_text
 from bellman.redact import conceal, learn, redact
 from bellman.run_folder import (
     DONE,
@@ -31,6 +35,7 @@ from bellman.run_folder import (
     run_id,
 )
 from bellman.settings import Settings, identity_values, read_settings
+from experiments.preflight import check_end, check_room
 
 
 @dataclass(frozen=True)
@@ -63,43 +68,76 @@ def prepare(config: DictConfig) -> Prepared:
     return Prepared(settings, corpus, engine, identity, path, procedure, present)
 
 
-def execute(config: DictConfig, console: Console) -> Path:
+def execute(
+    config: DictConfig, console: Console, claimed: Callable[[Path], None] = lambda _: None
+) -> Path:
     """Run what the configuration says, or show what the same run left earlier.
 
-    Raises `ConfigError` before anything runs, `RunError` when it cannot go on.
+    `claimed` is told the folder as soon as it is this run's. Raises `ConfigError` before anything
+    runs, `RunError` when it cannot go on.
     """
-    run = prepare(config)
-    if reached(run.path, run.identity) != DONE:
+    with interruption.interruptible():
+        run = prepare(config)
+        done = reached(run.path, run.identity) == DONE
+        if not done:
+            check_room(run.path)
+            check_end(run.present)
+    if not done:
         with claim_folder(run.path, run.identity) as folder:
+            claimed(run.path)
             if folder.found is None:
                 record(run, config, folder, console)
             if folder.found != DONE:
-                run.present(run.path, console, draw=True)
-                folder.set_status(DONE)
+                finish(run, folder, console)
                 return run.path
+    claimed(run.path)
     console.print(f"{run.path} holds this very run, finished; shown again:", markup=False)
-    run.present(run.path, console, draw=False)
+    with interruption.interruptible():
+        run.present(run.path, console, draw=False)
     return run.path
 
 
 def record(run: Prepared, config: DictConfig, folder: RunFolder, console: Console) -> None:
     """Run the procedure; whatever happens, status and provenance say so."""
-    values = OmegaConf.to_container(config, resolve=True)
-    learn(values)
-    (run.path / "config.yaml").write_text(OmegaConf.to_yaml(redact(values)))
-    made_with = provenance.collect(corpus=describe_corpus(run.corpus))
-    write_provenance(run.path, made_with, run.engine)
-    console.print(f"records: {run.path}", markup=False, soft_wrap=True)
     try:
-        run.procedure(run.settings, run.corpus, run.engine, folder, console)
+        values = OmegaConf.to_container(config, resolve=True)
+        learn(values)
+        write_text(OmegaConf.to_yaml(redact(values)), run.path / "config.yaml")
+        made_with = provenance.collect(corpus=describe_corpus(run.corpus))
+        write_provenance(run.path, made_with, run.engine)
+        console.print(f"records: {run.path}", markup=False, soft_wrap=True)
+        try:
+            run.procedure(run.settings, run.corpus, run.engine, folder, console)
+        finally:
+            with contextlib.suppress(OSError):  # a full disk must not hide the run's own failure
+                write_provenance(run.path, made_with, run.engine)  # with what the engine found out
+        folder.set_status(RECORDED)
     except BaseException as error:
         end_early(folder, error)
         show_what_there_is(run, console)
         raise
-    finally:
-        with contextlib.suppress(OSError):  # a full disk must not hide the run's own failure
-            write_provenance(run.path, made_with, run.engine)  # now with what the engine found out
-    folder.set_status(RECORDED)
+
+
+def finish(run: Prepared, folder: RunFolder, console: Console) -> None:
+    """Make everything that comes from the records; what fails here can be made from them later."""
+    rest = f"every record is there; python -m analysis.present {run.path} makes the rest"
+    try:
+        with interruption.interruptible():
+            if run.present in SCORED and not (run.path / QUALITY_FILE).exists():
+                score_folder(run.path, run.corpus, run.settings.quality)
+            run.present(run.path, console, draw=True)
+        folder.set_status(DONE)
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(rest) from None
+    except Exception as error:
+        reason = f"{type(error).__name__}: {next(iter(str(error).splitlines()), '')}"
+        with contextlib.suppress(OSError):
+            folder.set_status(RECORDED, f"results could not be made: {reason}")
+        if not isinstance(error, RunError | OSError):
+            with contextlib.suppress(OSError):
+                text = "".join(traceback.format_exception(error))
+                write_text(conceal(text), run.path / "traceback.txt")
+        raise RunError(f"the results could not be made ({reason}), but {rest}") from error
 
 
 def check_asked_words(rules: BudgetRules, arm: Arm, engine: Engine) -> None:
@@ -140,9 +178,18 @@ def folder_path(settings: Settings, identity: str) -> Path:
 
 
 def show_what_there_is(run: Prepared, console: Console) -> None:
-    """Write and print the summary of a run that ended early, as far as its records go."""
+    """Write and print the summary of a run that ended early, as far as its records go.
+
+    The second signal does without it.
+    """
+    heeded = interruption.signals_received()
+    if heeded > 1:
+        return
     try:
-        run.present(run.path, console, draw=True)
+        with interruption.interruptible(heeded):
+            run.present(run.path, console, draw=True)
+    except KeyboardInterrupt:
+        return
     except Exception as error:  # the run's own failure is what the user must see
         console.print(conceal(f"no summary of what was recorded: {error}"), markup=False)
 

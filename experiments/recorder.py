@@ -5,6 +5,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+import pyarrow as pa
+
 from bellman.app.texts import TextStore
 from bellman.episode import EpisodePlan, EpisodeResult
 from bellman.records import (
@@ -80,9 +82,17 @@ class Recorder:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Close the files and write them as parquet."""
+        """Close the files and write them as parquet.
+
+        The lines stay whatever happens; that no parquet can be made of them hides no other failure.
+        """
         for writer in (self.requests, self._timeline, self._texts):
             writer.close()
-        for name, schema in SCHEMAS.items():
-            table = read_json_lines(self._folder / f"{name}.jsonl", schema)
-            write_parquet(table, self._folder / f"{name}.parquet")
+        try:
+            for name, schema in SCHEMAS.items():
+                table = read_json_lines(self._folder / f"{name}.jsonl", schema)
+                write_parquet(table, self._folder / f"{name}.parquet")
+        except (OSError, pa.ArrowException) as failure:
+            if error is None:
+                raise
+            error.add_note(f"no parquet of the records: {failure}")

@@ -15,6 +15,7 @@ from typing import Any
 import pyarrow as pa
 from rich.console import Console
 
+from bellman import interruption
 from bellman.app.prompt import TEMPLATE, summary_prompt
 from bellman.app.words import count_words
 from bellman.corpus.base import Corpus
@@ -80,7 +81,8 @@ def run(
     bank, prompt_tokens = make_bank(answers, corpus, engine, folder.path / "bank.parquet")
     rounds = [early + late for early, late in zip(before, after, strict=True)]
     measured = list(zip(study.batches, map(median_times, rounds), strict=True))
-    fitted, simulated = fit(study.simulated(engine, measured), measured, bank, prompt_tokens)
+    with interruption.interruptible():
+        fitted, simulated = fit(study.simulated(engine, measured), measured, bank, prompt_tokens)
     fitted["drift"] = drift(before, after)
     write_json(fitted, folder.path / "fit.json")
     with Recorder(simulated_folder) as recorder, running(simulated) as run_coroutine:

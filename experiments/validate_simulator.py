@@ -14,6 +14,7 @@ from omegaconf import DictConfig, OmegaConf
 from rich.console import Console
 from rich.progress import track
 
+from bellman import interruption
 from bellman.build import build
 from bellman.corpus.base import Corpus
 from bellman.engines.base import Engine
@@ -85,6 +86,7 @@ def run(
         rows = [row for row in measured if belongs(row, profile)]
         unmatched -= {row.model for row in rows}
         for row in track(rows, f"{name} (simulated)", console=console):
+            interruption.check()
             for factor in study.prompt_factors:
                 role = "fitted" if row in fitted else "judged"
                 records.append(compare(name, profile, row, study, factor) | {"role": role})

@@ -6,9 +6,14 @@ of them from the records alone.
 """
 
 import importlib
+import io
+import os
 import pkgutil
 from pathlib import Path
 from types import ModuleType
+
+# Before matplotlib is imported anywhere: a backend inherited from a notebook may not exist here.
+os.environ["MPLBACKEND"] = "agg"
 
 
 def modules() -> list[ModuleType]:
@@ -19,6 +24,20 @@ def modules() -> list[ModuleType]:
         if info.name != "__main__"
     ]
     return sorted((m for m in found if hasattr(m, "POSITION")), key=lambda m: int(m.POSITION))
+
+
+def try_drawing() -> None:
+    """Draw a figure with text into memory, in both formats: what fails here fails every figure."""
+    import matplotlib.pyplot as plt  # noqa: PLC0415
+
+    from analysis.figures import style  # noqa: PLC0415
+
+    style.use_style()
+    figure, axes = plt.subplots()
+    axes.set_title("1/s")
+    for kind in ("pdf", "png"):
+        figure.savefig(io.BytesIO(), format=kind)
+    plt.close(figure)
 
 
 def draw(folder: Path) -> list[Path]:

@@ -3,8 +3,10 @@
 import asyncio
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
+from bellman import interruption
 from bellman.engines.base import Engine
 
 RunCoroutine = Callable[[Coroutine[Any, Any, Any]], Any]
@@ -16,22 +18,23 @@ def running(engine: Engine) -> Iterator[RunCoroutine]:
 
     A simulated engine gets a fresh virtual clock, starting at 0, for each coroutine, so that no
     episode depends on what ran before it. A real one keeps one loop, on which it was started.
+    A signal that ends the run cancels the coroutine and comes out of it as KeyboardInterrupt.
     """
     factory = engine.loop_factory
     if factory is not None:
 
         def run_in_virtual_time(coroutine: Coroutine[Any, Any, Any]) -> Any:
             with asyncio.Runner(loop_factory=factory) as runner:
-                return runner.run(coroutine)
+                return interruption.run(runner, coroutine)
 
         yield run_in_virtual_time
         return
     with asyncio.Runner() as runner:
         try:
-            runner.run(_start(engine))
-            yield runner.run
+            interruption.run(runner, _start(engine))
+            yield partial(interruption.run, runner)
         finally:
-            runner.run(_stop(engine))
+            runner.run(_stop(engine))  # a signal does not cut it short: no process outlives its run
 
 
 async def _start(engine: Engine) -> None:

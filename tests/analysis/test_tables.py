@@ -113,16 +113,19 @@ def test_a_sweep_is_one_table(tmp_path):
         folder = write_run(tmp_path / overload, Synthetic(repeats=2, overload=float(overload)))
         summarize(folder)
         overrides = ["experiment=summarize_congested", f"arrivals.overload={overload}"]
-        jobs.append({"folder": str(folder), "overrides": overrides})
-    jobs.append({"folder": str(tmp_path / "died"), "overrides": ["arrivals.overload=9"]})
+        jobs.append({"folder": str(folder), "overrides": overrides, "error": None})
+    died = {"folder": str(tmp_path / "died"), "overrides": ["arrivals.overload=9"], "error": None}
+    jobs.append(died)
+    jobs.append({"folder": None, "overrides": ["arrivals.overload=7"], "error": "no server"})
     console = Console(file=io.StringIO(), width=160)
     path = sweep.write_sweep(tmp_path, jobs, console)
     table = list(csv.DictReader(path.open()))
-    assert [row["arrivals.overload"] for row in table] == ["1.1", "1.5", "9"]
+    assert [row["arrivals.overload"] for row in table] == ["1.1", "1.5", "9", "7"]
     claims = json.loads((tmp_path / "1.5" / "claims.json").read_text())["claims"]
     assert float(table[1]["latency_estimate"]) == claims[0]["estimate"]
     assert table[1]["served_verdict"] == claims[2]["verdict"]
     assert table[2]["state"] == "no summary" and table[2]["latency_estimate"] == ""
+    assert table[3]["state"] == "failed: no server" and table[3]["run"] == "n/a"
     text = console.file.getvalue()
     assert "arrivals.overload" in text and "n/a" in text and str(path) in text
 

@@ -145,5 +145,5 @@ def free_port(port: int | None) -> int:
 
 def tail(log: Path, lines: int) -> list[str]:
     """Return the last lines of a log that say something, indented."""
-    text = log.read_text(errors="replace") if log.exists() else ""
+    text = log.read_text(encoding="utf-8", errors="replace") if log.exists() else ""
     return [f"  {line.rstrip()}" for line in text.splitlines() if line.strip()][-lines:]
