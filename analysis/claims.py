@@ -29,10 +29,27 @@ def assess(run: Run) -> list[Claim]:
     for treatment in run.treatments:
         pairs = pair_arms(run, treatment)
         claims += [claim(run, treatment, pairs) for claim in (latency, energy, served)]
+    claims = [
+        claim if of_the_paper(run, claim.treatment) else not_the_papers(claim, run)
+        for claim in claims
+    ]
     if run.invalid_reasons:
         reason = f"invalid run: {run.invalid_text}"
         claims = [replace(c, verdict="not measured", reason=reason) for c in claims]
     return claims
+
+
+def of_the_paper(run: Run, treatment: str) -> bool:
+    """Whether the arm stands for the paper's, so that the paper's figures are claims about it."""
+    return run.paper_arm in {None, treatment}
+
+
+def not_the_papers(claim: Claim, run: Run) -> Claim:
+    """Return what another arm did, without a verdict: the paper says nothing of it."""
+    reason = f"no claim of the paper: paper_arm is {run.paper_arm}"
+    return replace(
+        claim, verdict="no claim", reason=claim.reason if claim.estimate.value is None else reason
+    )
 
 
 def latency(run: Run, treatment: str, pairs: PairedArms | str) -> Claim:

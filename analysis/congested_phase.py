@@ -62,11 +62,11 @@ class PairedArms:
 def pair_arms(run: Run, treatment: str) -> PairedArms | str:
     """Put the congested phase of the baseline and `treatment` side by side, or say why not."""
     phase = run.phase(CONGESTED)
-    repeats = run.complete_repeats
+    repeats = run.complete_repeats(treatment)
     if phase is None:
         return f"the schedule has no phase `{CONGESTED}`"
     if not repeats:
-        return "no repeat ran to its end in every arm"
+        return f"no repeat ran to its end under {run.baseline} and under {treatment}"
     if phase.length_s < WINDOW_S:
         return f"the congested phase of {phase.length_s:g} s holds no 10-second window"
     known = sorted(set(run.requests["repeat"]))

@@ -1,8 +1,8 @@
 """Reads run folders into pandas frames, with the derived times of every request."""
 
 import math
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +10,8 @@ import numpy as np
 import pandas as pd
 
 from analysis import metrics, read
+from analysis.gather import GATHERED
+from analysis.row_groups import RowGroups, point_key
 from bellman.errors import RunError
 from bellman.load.schedule import Phase, Schedule
 from bellman.records import REQUESTS, STATUSES, WARMUP
@@ -32,12 +34,14 @@ class Run:
     phases: tuple[Phase, ...]
     baseline: str
     treatments: tuple[str, ...]
+    paper_arm: str | None
+    """The treatment that stands for the paper's; None where the records do not say."""
     config: dict[str, Any]
     provenance: dict[str, Any]
     status: dict[str, Any]
     capacity: dict[str, Any]
     not_usable: list[str]
-    """What a rebuild of the folder could not use of its files."""
+    """What could not be used of the records."""
 
     @property
     def arms(self) -> tuple[str, ...]:
@@ -92,16 +96,32 @@ class Run:
         status = self.status.get("status")
         return status if status in {"interrupted", "failed"} else None
 
-    @property
-    def complete_repeats(self) -> list[int]:
-        """Repeats in which every arm ran to its end: the only ones whose arms are compared.
+    def complete_repeats(self, arm: str) -> list[int]:
+        """Repeats in which the arm and the baseline ran to their ends: those that are compared.
 
-        An episode stands in episodes.json once it has ended; the records of one that was cut
-        short say `unfinished`, as those of a finished one may.
+        An arm that is missing costs its own comparison only. An episode stands in episodes.json
+        once it has ended; the records of one that was cut short say `unfinished`, as those of a
+        finished one may.
         """
         ended = {(int(episode["repeat"]), str(episode["arm"])) for episode in self.episodes}
         repeats = sorted({repeat for repeat, _ in ended})
-        return [n for n in repeats if all((n, arm) in ended for arm in self.arms)]
+        return [n for n in repeats if (n, arm) in ended and (n, self.baseline) in ended]
+
+    def of_arms(self, arms: Sequence[str]) -> "Run":
+        """Return the run as if it had these arms alone; the baseline must be one of them."""
+        kept = set(arms)
+
+        def own(frame: pd.DataFrame) -> pd.DataFrame:
+            return frame if frame.empty else frame[frame["arm"].isin(kept)]
+
+        return replace(
+            self,
+            requests=own(self.requests),
+            timeline=own(self.timeline),
+            energy=own(self.energy),
+            episodes=[episode for episode in self.episodes if episode["arm"] in kept],
+            treatments=tuple(arm for arm in self.treatments if arm in kept),
+        )
 
     def phase(self, name: str) -> Phase | None:
         """Return the phase called `name`, or None when the schedule has none."""
@@ -115,34 +135,89 @@ class Run:
         return phase.rate_rps > float(capacity_rps)
 
 
-def load_run(folder: Path) -> Run:
-    """Load one run folder. Raises `RunError` when it holds no finished records."""
-    folder = Path(folder)
-    if not (folder / "requests.parquet").exists():
-        remedy = "give the folder of a run; a killed one: python -m analysis.rebuild FOLDER"
-        raise RunError(f"{folder}: no requests.parquet; {remedy}")
-    # What an earlier version did not record yet is null.
-    requests = read.frame(folder / "requests.parquet").reindex(columns=REQUESTS.names)
-    episodes = read.json_file(folder / "episodes.json", [])
-    arms = read.json_file(folder / "arms.json", None) or _arms_by_first_seen(requests)
-    order = list(dict.fromkeys((arms["baseline"], *arms["treatments"])))
-    phases = _phases(folder, episodes, requests)
-    return Run(
-        folder=folder,
-        requests=derive(_typed(requests, order, phases)),
-        timeline=_typed(read.frame(folder / "timeline.parquet"), order, phases),
-        energy=_energy(read.json_file(folder / "energy.json", {})),
-        quality=_quality(folder / "quality.parquet"),
-        episodes=episodes,
-        phases=phases,
-        baseline=arms["baseline"],
-        treatments=tuple(arms["treatments"]),
-        config=read.config(folder / "config.yaml"),
-        provenance=read.json_file(folder / "provenance.json", {}),
-        status=read.json_file(folder / "status.json", {}),
-        capacity=read.json_file(folder / "capacity.json", {}) or {},
-        not_usable=read.json_file(folder / "rebuilt.json", {}).get("notes") or [],
-    )
+class Records:
+    """The gathered records of a run folder, read once, to be looked at point by point."""
+
+    def __init__(self, folder: Path) -> None:
+        """Open a folder; raises `RunError` when it holds no gathered records."""
+        self.folder = Path(folder)
+        if not (self.folder / "requests.parquet").exists():
+            remedy = "give the folder of a run, or gather it: python -m analysis.present FOLDER"
+            raise RunError(f"{folder}: no requests.parquet; {remedy}")
+        self.study: dict[str, Any] = read.json_file(self.folder / "study.json", {})
+        self._requests = RowGroups(self.folder / "requests.parquet")
+        timeline = self.folder / "timeline.parquet"
+        self._timeline = RowGroups(timeline) if timeline.exists() else None
+        self._episodes = _by_point(read.json_file(self.folder / "episodes.json", []))
+        energy = read.json_file(self.folder / "energy.json", {})
+        self._windows = _by_point(energy.get("windows") or [])
+        self._capacity = _by_point(read.json_file(self.folder / "capacity.json", []))
+        self._quality = _quality(self.folder / "quality.parquet")
+        self._config = read.config(self.folder / "config.yaml")
+        self._provenance = read.json_file(self.folder / "provenance.json", {})
+        self._status = read.json_file(self.folder / "status.json", {})
+        self._not_usable = read.json_file(self.folder / GATHERED, {}).get("notes") or []
+
+    @property
+    def points(self) -> list[dict[str, Any]]:
+        """The points of the study that have an episode, in its order."""
+        return [entries[0].get("axes") or {} for entries in self._episodes.values()]
+
+    def at(self, point: Mapping[str, Any] | None = None) -> Run:
+        """Return what was recorded at a point; of a study without axes everything."""
+        key = None if point is None else point_key(point)
+        # What an earlier version did not record yet is null.
+        requests = self._requests.at(point).reindex(columns=["episode_id", *REQUESTS.names])
+        episodes = _of(self._episodes, key)
+        arms = self.study or _arms_by_first_seen(requests)
+        treatments = tuple(name for name in arms["arms"] if name != arms["baseline"])
+        order = [arms["baseline"], *treatments]
+        phases = _phases(self.folder, episodes, requests)
+        ticks = pd.DataFrame() if self._timeline is None else self._timeline.at(point)
+        return Run(
+            folder=self.folder,
+            requests=derive(_typed(requests, order, phases)),
+            timeline=_typed(ticks, order, phases),
+            energy=_energy(_of(self._windows, key)),
+            quality=self._quality,
+            episodes=episodes,
+            phases=phases,
+            baseline=arms["baseline"],
+            treatments=treatments,
+            paper_arm=arms.get("paper_arm"),
+            config=self._config,
+            provenance=self._provenance,
+            status=self._status,
+            capacity=capacity_of(_of(self._capacity, key), episodes),
+            not_usable=self._not_usable,
+        )
+
+
+def load_run(folder: Path, point: Mapping[str, Any] | None = None) -> Run:
+    """Load one run folder, or one point of its study; raises `RunError` without records."""
+    return Records(folder).at(point)
+
+
+def _by_point(entries: Sequence[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
+    found: dict[str, list[dict[str, Any]]] = {}
+    for entry in entries:
+        found.setdefault(point_key(entry.get("axes") or {}), []).append(entry)
+    return found
+
+
+def _of(by_point: dict[str, list[dict[str, Any]]], key: str | None) -> list[dict[str, Any]]:
+    if key is None:
+        return [entry for entries in by_point.values() for entry in entries]
+    return by_point.get(key, [])
+
+
+def capacity_of(measured: list[dict[str, Any]], episodes: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return the measured capacity, else the one that the episodes were given."""
+    if measured:
+        return measured[0]
+    given = next((episode.get("capacity_rps") for episode in episodes), None)
+    method = "not needed" if given is None else "given: arrivals.capacity_rps"
+    return {"capacity_rps": given, "method": method, "source": None}
 
 
 def few(reasons: Sequence[str]) -> str:
@@ -242,13 +317,13 @@ def _phases(
 
 def _arms_by_first_seen(requests: pd.DataFrame) -> dict[str, Any]:
     seen = [str(arm) for arm in requests["arm"].unique()]
-    return {"baseline": seen[0] if seen else "none", "treatments": seen[1:]}
+    return {"baseline": seen[0] if seen else "none", "arms": seen}
 
 
-def _energy(content: dict[str, Any]) -> pd.DataFrame:
+def _energy(windows: list[dict[str, Any]]) -> pd.DataFrame:
     names = ["repeat", "arm", "window", "start_s", "end_s", "energy_j", "mean_power_w"]
     names += ["source", "method", "reason"]
-    frame = pd.DataFrame(content.get("windows") or [], columns=names)
+    frame = pd.DataFrame(windows, columns=names)
     numbers = ["start_s", "end_s", "energy_j", "mean_power_w"]
     return frame.astype(dict.fromkeys(numbers, np.float64))
 

@@ -1,88 +1,114 @@
-"""What a finished experiment shows, from its folder: scores, claims, figures, the report.
+"""What a study shows, made from its records: `python -m analysis.present FOLDER...`.
 
-`python -m analysis.present FOLDER` makes all of it from the records, as the run would have done.
+Gathers the frames and makes everything that comes from them, by the kind of study; of a killed run
+everything that it can still show.
 """
 
-import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from hydra.utils import get_method
 from rich.console import Console
 
 from analysis import read
-from analysis.score import score
+from analysis.capacity.present import capacity
+from analysis.gather import gather
+from analysis.grid.present import grid
+from analysis.made import note_made
+from analysis.replay.present import replay
+from analysis.scores import score
 from analysis.summarize import summarize
 from analysis.tables import print_tables
-from bellman.build import find_target
+from analysis.uncertainty.present import tornado
+from analysis.validation.present import validation
 from bellman.errors import ConfigError, RunError
 from bellman.records import write_json
-from bellman.run_folder import DONE, RECORDED, STATUS, writing_into
+from bellman.run_folder import (
+    DONE,
+    INTERRUPTED,
+    RECORDED,
+    RUNNING,
+    STATUS,
+    read_status,
+    writing_into,
+)
+
+Presenter = Callable[..., None]
+Step = Callable[[Path], None]
+FRAMES: Sequence[Step] = (gather,)
+SCORED: Sequence[Step] = (gather, score)
 
 
-def comparison(folder: Path, console: Console, *, draw: bool) -> None:
-    """Print the tables of a `compare` run; with `draw`, first make everything they come from."""
-    if draw:
+def comparison(folder: Path, console: Console, *, make: bool, draw: bool) -> None:
+    """Print the tables of a comparison; with `make`, first make everything they come from."""
+    if make:
+        summarize(folder)
+    if make and draw:
         # Imported here: a run that is only shown again does not wait for the drawing library.
         from analysis.figures import draw as draw_figures  # noqa: PLC0415
         from analysis.report import write  # noqa: PLC0415
 
-        summarize(folder)
         draw_figures(folder)
         write(folder)
     print_tables(folder, console)
 
 
-def numbers(folder: Path, console: Console, *, draw: bool) -> None:
-    """Print the tables of a `compare` run without drawing anything."""
-    if draw:
-        summarize(folder)
-    print_tables(folder, console)
+PRESENTERS: dict[str, tuple[Sequence[Step], Presenter]] = {
+    "Capacity": (FRAMES, capacity),
+    "Grid": (SCORED, grid),
+    "Paired": (SCORED, comparison),
+    "Replay": (FRAMES, replay),
+    "Uncertainty": (SCORED, tornado),
+    "Validation": ((), validation),
+}
+"""By the class of the study that made the folder: what is made first, and what shows it."""
 
 
-SCORED = (comparison, numbers)
-NOT_DRAWN = (numbers,)
-"""What presentations need: the answers' scores, and figures."""
+def is_scored(study: str) -> bool:
+    """Whether the answers of a study are scored."""
+    return score in PRESENTERS[study][0]
 
 
-def present(folder: Path, console: Console) -> None:
-    """Make everything that comes from the records of a run that is whole; then it is done.
+def present(folder: Path, console: Console, *, make: bool = True, draw: bool = True) -> None:
+    """Show a run folder; with `make` everything is made again from its records, figures by `draw`.
 
-    Raises `RunError` where it is not whole, or another process writes there.
+    Raises `RunError` where the folder holds no run, or one whose records cannot be read.
+    """
+    study = read.json_file(folder / "study.json", {}).get("study")
+    if study not in PRESENTERS:
+        known = ", ".join(PRESENTERS)
+        raise RunError(f"{folder / 'study.json'}: study {study!r} is not one of {known}")
+    steps, presenter = PRESENTERS[study]
+    if make:
+        for step in steps:
+            step(folder)
+    presenter(folder, console, make=make, draw=draw)
+    if make and draw:
+        note_made(folder)
+
+
+def present_again(folder: Path, console: Console) -> None:
+    """Make and show everything of a folder that no process writes into; its status follows.
+
+    A run that was killed is `interrupted`; one that only lacked this is `done`.
     """
     with writing_into(folder):
-        status = read.json_file(folder / STATUS, {})
-        if status.get("status") not in {RECORDED, DONE}:
-            raise RunError(
-                f"{folder} lacks records (status {status.get('status')}): "
-                f"python -m analysis.rebuild {folder} shows what there is"
-            )
-        presentation = named_presentation(read.config(folder / "config.yaml").get("presentation"))
-        if presentation in SCORED:
-            score(folder)
-        presentation(folder, console, draw=True)
-        write_json(status | {"status": DONE, "reason": None}, folder / STATUS)
-
-
-def named_presentation(name: object) -> Callable[..., None]:
-    """Return the presentation that a folder names; of any origin, it may name no other function."""
-    module = str(name).rpartition(".")[0]
-    if not re.fullmatch(r"analysis(\.[a-z]\w*)*\.present", module):
-        raise ConfigError("presentation", name, "must be in a module analysis.<...>.present")
-    found: Callable[..., None] = find_target(name, "presentation", get_method)
-    if found.__module__ != module:
-        raise ConfigError("presentation", name, f"is no function of {module} itself")
-    return found
+        status = read_status(folder)
+        if status is not None and status["status"] == RUNNING:
+            write_json(status | {"status": INTERRUPTED}, folder / STATUS)
+        present(folder, console)
+        if status is not None and status["status"] == RECORDED:
+            write_json(status | {"status": DONE, "reason": None}, folder / STATUS)
 
 
 def main(arguments: list[str]) -> int:
-    """Present one run folder."""
-    if len(arguments) != 1 or arguments[0].startswith("-"):
-        print("usage: python -m analysis.present FOLDER", file=sys.stderr)
+    """Make everything again from the records of the folders given, and show it."""
+    if not arguments or arguments[0].startswith("-"):
+        print("usage: python -m analysis.present FOLDER...", file=sys.stderr)
         return 2
     try:
-        present(Path(arguments[0]), Console())
+        for argument in arguments:
+            present_again(Path(argument), Console())
     except (RunError, ConfigError, OSError) as error:
         print(error, file=sys.stderr)
         return 1

@@ -20,7 +20,7 @@ DEFINITION = (
 
 
 def quality(run: Run, arm: str) -> dict[str, Any] | None:
-    """Return an arm's mean scores over the complete repeats; None where nothing was scored.
+    """Return an arm's mean scores over its complete repeats; None where nothing was scored.
 
     `rouge1_f1_difference` and the like are the arm's mean minus the baseline's.
     """
@@ -66,7 +66,7 @@ def _counted(run: Run, arm: str) -> pd.DataFrame:
     """Return the counted ok requests of the complete repeats."""
     counted = [phase.name for phase in run.counted_phases]
     rows = run.requests[(run.requests["arm"] == arm) & run.requests["ok"]]
-    return rows[rows["phase"].isin(counted) & rows["repeat"].isin(run.complete_repeats)]
+    return rows[rows["phase"].isin(counted) & rows["repeat"].isin(run.complete_repeats(arm))]
 
 
 def _by_document(rows: pd.DataFrame, name: str, documents: list[str]) -> tuple[Array, Array]:

@@ -32,6 +32,14 @@ def parquet(path: Path) -> pa.Table:
         raise unreadable(path, error) from None
 
 
+def parquet_file(path: Path) -> pq.ParquetFile:
+    """Return a parquet file that is read in parts."""
+    try:
+        return pq.ParquetFile(path)
+    except (OSError, ValueError, pa.ArrowException) as error:
+        raise unreadable(path, error) from None
+
+
 def frame(path: Path) -> pd.DataFrame:
     """Return a parquet file as a frame, empty where there is none."""
     return parquet(path).to_pandas() if path.exists() else pd.DataFrame()

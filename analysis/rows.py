@@ -52,30 +52,54 @@ def warnings(summary: Values) -> list[str]:
     if summary.get("warnings"):  # a summary of an earlier version has none
         found.append(f"warning: {few(summary['warnings'])}")
     if summary["cut_short"]:
-        whole = f"{len(summary['repeats'])} of {_begun(summary)} repeats"
-        found.insert(0, f"{summary['cut_short']} run: claims and arms are over {whole}")
+        found.insert(0, f"{summary['cut_short']} run: {_whole(summary)}")
     return found
 
 
 def source_line(summary: Values) -> str:
     """Return the line over every table: source, answers, repeats, capacity and length."""
     parts = [summary["source"], f"answers: {summary['response_source']}"]
-    whole, begun = len(summary["repeats"]), _begun(summary)
-    parts.append(f"{begun} repeats" if whole == begun else f"{begun} repeats, {whole} complete")
+    begun = len(summary["repeats"])
+    parts.append(f"{begun} repeat{'s' if begun != 1 else ''}")
+    if any(len(arm["complete_repeats"]) != begun for arm in summary["arms"].values()):
+        parts.append(_whole(summary))
     if summary["capacity_rps"] is not None:
         parts.append(f"capacity {summary['capacity_rps']:.2f} requests/s")
     parts.append(f"test length {summary['test_length_s']:g} s")
     return ", ".join(parts)
 
 
-def _begun(summary: Values) -> int:
-    return max(len(arm["repeats"]) for arm in summary["arms"].values())
+def _whole(summary: Values) -> str:
+    """Say in how many repeats each arm ran to its end, with the baseline."""
+    counts = (f"{arm} {len(values['complete_repeats'])}" for arm, values in summary["arms"].items())
+    return f"repeats that ran to their end: {', '.join(counts)} of {len(summary['repeats'])}"
 
 
-def arm_rows(summary: Values) -> list[list[str]]:
-    """Return one row per quantity: its name, then its value in each arm."""
-    arms = summary["arms"]
-    return [[name, *(show(arm) for arm in arms.values())] for name, show in _quantities(summary)]
+def arm_table(summary: Values, names: Sequence[str] | None = None) -> list[list[str]]:
+    """Return header and one row per arm; only the quantities called `names`, where given."""
+    shown = [(name, show) for name, show in _quantities(summary) if names is None or name in names]
+    header = ["arm", *(name for name, _ in shown)]
+    return [
+        header,
+        *([arm, *(show(values) for _, show in shown)] for arm, values in summary["arms"].items()),
+    ]
+
+
+def arm_notes(summary: Values) -> list[str]:
+    """Return what the quantities of the arms' table are."""
+    congested = summary["phases"].get("congested")
+    notes = [
+        "requests: all but the warm-up's, of the repeats in which the arm and the baseline ran to "
+        "their ends; e2e mean: of ok requests; p50, p99: of all, lost ones are inf",
+        f"SLO: share of requests with {Slo(**summary['slo']).in_words}",
+    ]
+    if congested:
+        above = " above capacity" if congested["above_capacity"] else ""
+        notes.append(f"congested: the phase of {congested['length_s']:g} s{above}")
+    quality = quality_note(summary)
+    if quality:
+        notes.append(f"{quality}; answers: {summary['response_source']}")
+    return notes
 
 
 def quality_note(summary: Values) -> str | None:
@@ -121,56 +145,48 @@ PHASE_HEADER = [
     "e2e p99",
     "TTFT p50",
     "TPOT p50",
-    "good fraction",
+    "SLO",
     "GPU energy",
 ]
 
 
 def _quantities(summary: Values) -> list[tuple[str, Callable[[Values], str]]]:
-    """Return the quantities of the arms' table; all but the warm-up, complete repeats together."""
-    congested = summary["phases"].get("congested")
-    length = f" ({congested['length_s']:g} s)" if congested else ""
-    if congested and congested["above_capacity"]:
-        length = f" ({congested['length_s']:g} s above capacity)"
+    """Return name and text of each quantity of the arms' table."""
 
     def in_congestion(key: str) -> Callable[[Values], str]:
         return lambda arm: _seconds(arm["phases"].get("congested", {}).get(key))
 
-    answers = summary["response_source"]
     streamed = any(arm["chunk_gap_p99_s"] is not None for arm in summary["arms"].values())
     gaps: list[tuple[str, Callable[[Values], str]]] = [
-        ("gap between chunks p50, of ok", lambda arm: _milliseconds(arm["chunk_gap_p50_s"])),
-        ("gap between chunks p99, of ok", lambda arm: _milliseconds(arm["chunk_gap_p99_s"])),
+        ("chunk gap p50", lambda arm: _milliseconds(arm["chunk_gap_p50_s"])),
+        ("chunk gap p99", lambda arm: _milliseconds(arm["chunk_gap_p99_s"])),
     ]
-    slo = Slo(**summary["slo"]).in_words
     return [
-        ("requests offered", lambda arm: _count(arm["offered"])),
-        ("requests completed", lambda arm: _count(arm["completed"])),
-        ("lost (not ok)", _lost),
-        ("length of an episode", lambda arm: _seconds(arm["episode_s"])),
-        ("e2e latency, mean of ok", lambda arm: _seconds(arm["e2e_mean_s"])),
-        ("e2e latency p50", lambda arm: _seconds(arm["e2e_p50_s"])),
-        ("e2e latency p99", lambda arm: _seconds(arm["e2e_p99_s"])),
-        (f"congested{length}: e2e mean of ok", in_congestion("e2e_mean_s")),
-        (f"congested{length}: e2e p99", in_congestion("e2e_p99_s")),
+        ("repeats", lambda arm: str(len(arm["complete_repeats"]))),
+        ("offered", lambda arm: _count(arm["offered"])),
+        ("completed", lambda arm: _count(arm["completed"])),
+        ("lost", _lost),
+        ("SLO", _good),
+        ("e2e mean", lambda arm: _seconds(arm["e2e_mean_s"])),
+        ("e2e p50", lambda arm: _seconds(arm["e2e_p50_s"])),
+        ("e2e p99", lambda arm: _seconds(arm["e2e_p99_s"])),
+        ("congested e2e mean", in_congestion("e2e_mean_s")),
+        ("congested e2e p99", in_congestion("e2e_p99_s")),
         *(gaps if streamed else []),
-        (f"good fraction ({slo})", _good),
+        ("length of an episode", lambda arm: _seconds(arm["episode_s"])),
         ("GPU energy", lambda arm: _kilojoules(arm["energy_j"])),
-        ("J per completed request", lambda arm: _number(arm["energy_j_per_completed_request"])),
-        ("J per output token", lambda arm: _number(arm["energy_j_per_output_token"])),
-        (f"ROUGE-1 F1 ({answers})", lambda arm: _rouge(arm, "rouge1_f1")),
+        ("J/request", lambda arm: _number(arm["energy_j_per_completed_request"])),
+        ("J/token", lambda arm: _number(arm["energy_j_per_output_token"])),
+        ("words", lambda arm: _number(arm["output_words_mean"])),
+        ("ROUGE-1 F1", lambda arm: _rouge(arm, "rouge1_f1")),
         (
-            f"ROUGE-1 F1 ({answers}), difference to {summary['baseline']}",
+            f"ROUGE-1 F1 - {summary['baseline']}'s",
             lambda arm: _rouge(arm, "rouge1_f1_difference"),
         ),
-        (f"ROUGE-Lsum F1 ({answers})", lambda arm: _rouge(arm, "rougeLsum_f1")),
-        (f"ROUGE-1 recall ({answers})", lambda arm: _rouge(arm, "rouge1_recall")),
-        (f"ROUGE-1 precision ({answers})", lambda arm: _rouge(arm, "rouge1_precision")),
-        (
-            f"ROUGE-1 F1 ({answers}) / F1 of random sentences",
-            lambda arm: _rouge(arm, "rouge1_f1_ratio"),
-        ),
-        ("words per answer", lambda arm: _number(arm["output_words_mean"])),
+        ("ROUGE-Lsum F1", lambda arm: _rouge(arm, "rougeLsum_f1")),
+        ("ROUGE-1 recall", lambda arm: _rouge(arm, "rouge1_recall")),
+        ("ROUGE-1 precision", lambda arm: _rouge(arm, "rouge1_precision")),
+        ("ROUGE-1 F1 / random sentences'", lambda arm: _rouge(arm, "rouge1_f1_ratio")),
     ]
 
 

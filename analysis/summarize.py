@@ -15,6 +15,7 @@ from analysis import metrics
 from analysis.claims import assess
 from analysis.frames import Run, load_run
 from analysis.goodput import judge
+from analysis.made import analysis_digest
 from analysis.quality import quality
 from analysis.verdict import Claim
 from bellman.build import build_class
@@ -43,13 +44,14 @@ def claims(run: Run) -> Values:
         "source": run.source,
         "cut_short": run.cut_short,
         "invalid_reasons": run.invalid_reasons,
-        "repeats": run.complete_repeats,
+        "repeats": {arm: run.complete_repeats(arm) for arm in run.treatments},
+        "made_by": analysis_digest(),
         "claims": [_claim(claim) for claim in assess(run)],
     }
 
 
 def summary(run: Run) -> Values:
-    """Return the content of summary.json; an arm's totals are over the complete repeats."""
+    """Return the content of summary.json; an arm's totals are over its complete repeats."""
     slo = build_class(Slo, run.config.get("slo") or {}, "slo")
     start_s, end_s = metrics.span(run.counted_phases)
     return {
@@ -58,9 +60,10 @@ def summary(run: Run) -> Values:
         "cut_short": run.cut_short,
         "invalid_reasons": run.invalid_reasons,
         "warnings": run.warnings,
-        "repeats": run.complete_repeats,
+        "repeats": sorted({int(repeat) for repeat in run.requests["repeat"]}),
         "baseline": run.baseline,
         "treatments": list(run.treatments),
+        "paper_arm": run.paper_arm,
         "capacity_rps": run.capacity.get("capacity_rps"),
         "slo": asdict(slo),
         "test_length_s": end_s - start_s,
@@ -74,15 +77,17 @@ def summary(run: Run) -> Values:
 
 
 def _arm(run: Run, arm: str, slo: Slo) -> Values:
-    """Measure an arm over the complete repeats, the only ones that can be compared, and in each."""
+    """Measure an arm over its complete repeats, the only ones that can be compared, and in each."""
     begun = sorted(set(run.requests.loc[run.requests["arm"] == arm, "repeat"]))
+    complete = run.complete_repeats(arm)
     ends_s = [
         float(episode.get("end_s", math.nan))
         for episode in run.episodes
-        if episode["arm"] == arm and episode["repeat"] in run.complete_repeats
+        if episode["arm"] == arm and episode["repeat"] in complete
     ]
     return (
-        _with_phases(run, _Part(run, arm, run.complete_repeats), slo)
+        _with_phases(run, _Part(run, arm, complete), slo)
+        | {"complete_repeats": complete}
         | {"episode_s": sum(ends_s) / len(ends_s) if ends_s else None}
         | {"quality": quality(run, arm)}
         | {

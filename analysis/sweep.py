@@ -19,7 +19,7 @@ from analysis import read, rows
 from analysis.rows import NOT_MEASURED, Values
 from bellman.errors import RunError
 from bellman.records import write_text
-from bellman.redact import conceal, redact
+from bellman.redact import redact
 
 SHORT = {"end-to-end latency": "latency", "energy": "energy", "requests served": "served"}
 """Column names of the claims."""
@@ -77,7 +77,7 @@ def write_csv(table: list[Values], path: Path) -> None:
     writer = csv.DictWriter(text, _columns(table), restval="", lineterminator="\n")
     writer.writeheader()
     writer.writerows(table)
-    write_text(conceal(text.getvalue()), path)
+    write_text(text.getvalue(), path)
 
 
 def sweep_table(table: list[Values]) -> Table:

@@ -1,7 +1,8 @@
-"""The tables at the end of a run: the claims, and what each arm did."""
+"""The tables at the end of a run: the paper's claims, every arm against the baseline, the arms."""
 
 from pathlib import Path
 
+from rich import box
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
@@ -16,59 +17,75 @@ VERDICT_STYLES = {
     "partly": "yellow",
     "not reproduced": "bold red",
     "not measured": "dim",
+    "no claim": "dim",
 }
+ARM_TABLES = (
+    ("offered", "completed", "lost", "SLO", "e2e mean", "e2e p50", "e2e p99"),
+    ("GPU energy", "J/request", "J/token", "words", "ROUGE-1 F1"),
+    ("congested e2e mean", "congested e2e p99", "chunk gap p50", "chunk gap p99"),
+)
+"""What the terminal shows of the arms, a table each: few enough for 80 columns."""
 
 
 def print_tables(folder: Path, console: Console) -> None:
-    """Print the claims and the arms of a summarized run folder, and the folder itself."""
+    """Print claims and arms of a summarized run folder, and the folder itself."""
     summary = read.json_file(folder / "summary.json", {})
     claims = read.json_file(folder / "claims.json", {})
     for warning in rows.warnings(summary):
         console.print(warning, style="bold red", markup=False)
-    if claims["claims"]:
-        console.print(claims_table(claims))
-        for claim in claims["claims"]:
-            console.print(f"{_title(claim)}: {rows.notes(claim)}", style="dim", markup=False)
-    console.print(arms_table(summary))
-    console.print(f"records, figures and report.html: {folder}", markup=False, soft_wrap=True)
+    console.print(rows.source_line(summary), style="bold", markup=False)
+    papers = [claim for claim in claims["claims"] if claim["verdict"] != "no claim"]
+    if papers:
+        console.print(claims_table(papers, summary))
+        for claim in papers:
+            console.print(f"{claim['claim']}: {rows.notes(claim)}", style="dim", markup=False)
+    if len(summary["treatments"]) > 1 or (claims["claims"] and not papers):
+        console.print(comparisons_table(claims["claims"], summary))
+    print_arms(summary, console)
+    console.print(
+        f"definitions, records, figures: {folder / 'report.html'}", markup=False, soft_wrap=True
+    )
 
 
-def claims_table(claims: Values) -> Table:
-    """Build the claims table: what is claimed and how it is computed, the paper's figure, ours."""
-    table = Table(title="claims of the paper", title_justify="left", expand=True)
-    table.add_column("claim: definition", ratio=1)
-    table.add_column("paper", width=9)
-    table.add_column("ours\n[95 % interval]", no_wrap=True)
-    table.add_column("verdict", width=10)
-    table.add_column("source", no_wrap=True)
-    for claim in claims["claims"]:
-        source = claim["source"] or rows.NOT_MEASURED
-        verdict = Text(claim["verdict"], style=VERDICT_STYLES[claim["verdict"]])
+def print_arms(summary: Values, console: Console) -> None:
+    """Print the tables of the arms, and what their quantities are."""
+    for names in ARM_TABLES:
+        console.print(arms_table(summary, names))
+    for note in rows.arm_notes(summary):
+        console.print(note, style="dim", markup=False)
+
+
+def claims_table(claims: list[Values], summary: Values) -> Table:
+    """Build the table of the paper's claims: its figure, ours, what stands beside it, verdict."""
+    arms = f"{claims[0]['treatment']} against {summary['baseline']}"
+    table = Table(
+        title=escape(f"claims of the paper: {arms} ({summary['source']})"), title_justify="left"
+    )
+    table.add_column("claim")
+    table.add_column("paper")
+    table.add_column("ours\n[95 % interval]")
+    table.add_column("verdict")
+    for claim in claims:
+        companions = claim["companions"]
         add_row(
             table,
-            _defined(_title(claim), claim["definition"], "bold"),
+            Text(claim["claim"], style="bold"),
             claim["paper"],
             _two_lines(rows.estimate(claim)),
-            verdict,
-            source,
-            end_section=not claim["companions"],
+            Text(claim["verdict"], style=VERDICT_STYLES[claim["verdict"]]),
+            end_section=not companions,
         )
-        for index, companion in enumerate(claim["companions"]):
+        for number, companion in enumerate(companions, 1):
             add_row(
                 table,
-                _defined(f"- {companion['name']}", companion["definition"], ""),
+                f"- {companion['name']}",
                 "",
                 _two_lines(rows.estimate(companion)),
                 "",
-                source,
                 style="dim",
-                end_section=index == len(claim["companions"]) - 1,
+                end_section=number == len(companions),
             )
     return table
-
-
-def _defined(name: str, definition: str, style: str) -> Text:
-    return Text.assemble((name, style), f": {definition}")
 
 
 def _two_lines(estimate: str) -> Text:
@@ -76,21 +93,30 @@ def _two_lines(estimate: str) -> Text:
     return Text(estimate.replace(" [", "\n["))
 
 
-def arms_table(summary: Values) -> Table:
-    """Build the table of the arms, one column each; warm-up left out, complete repeats together."""
-    table = Table(
-        title=escape(f"arms ({rows.source_line(summary)})"),
-        title_justify="left",
-        caption=escape(rows.quality_note(summary) or "") or None,
-        caption_justify="left",
-    )
-    table.add_column("", overflow="fold")
-    for arm in summary["arms"]:
-        table.add_column(Text(arm), justify="right")
-    for row in rows.arm_rows(summary):
-        add_row(table, *row)
+def comparisons_table(claims: list[Values], summary: Values) -> Table:
+    """Build the table of all treatments: a row each, its estimate of each claim."""
+    names = list(dict.fromkeys(claim["claim"] for claim in claims))
+    title = f"every arm against {summary['baseline']} ({summary['source']})"
+    table = Table(title=escape(title), title_justify="left")
+    table.add_column("arm", overflow="fold")
+    for name in names:
+        table.add_column(name, overflow="fold")
+    for arm in summary["treatments"]:
+        found = {claim["claim"]: claim for claim in claims if claim["treatment"] == arm}
+        cells = [
+            rows.estimate(found[name]) if name in found else rows.NOT_MEASURED for name in names
+        ]
+        add_row(table, arm, *map(_two_lines, cells), end_section=True)
     return table
 
 
-def _title(claim: Values) -> str:
-    return f"{claim['claim']} ({claim['treatment']})"
+def arms_table(summary: Values, names: tuple[str, ...]) -> Table:
+    """Build a table of the arms, one row each: warm-up left out, complete repeats together."""
+    header, *body = rows.arm_table(summary, names)
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), show_edge=False)
+    table.add_column(header[0], overflow="fold")
+    for name in header[1:]:
+        table.add_column(name, justify="right", overflow="fold")
+    for row in body:
+        add_row(table, *row)
+    return table

@@ -28,7 +28,8 @@ from typing import Literal
 
 from analysis.statistics import Estimate
 
-Verdict = Literal["reproduced", "partly", "not reproduced", "not measured"]
+Verdict = Literal["reproduced", "partly", "not reproduced", "not measured", "no claim"]
+"""`no claim`: another arm than the one that stands for the paper's."""
 ROUNDING = 1e-9
 """Sums of floats differ by less; an effect this small is none."""
 Unit = Literal["times", "less", "more"]

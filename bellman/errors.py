@@ -5,10 +5,13 @@ class ConfigError(ValueError):
     """A configuration value that cannot be run: names the key, the value and what is allowed."""
 
     def __init__(self, key: str, value: object, allowed: str) -> None:
-        super().__init__(f"{key}={value}: {allowed}")
+        super().__init__(key, value, allowed)  # all of them: it travels between processes
         self.key = key
         self.value = value
         self.allowed = allowed
+
+    def __str__(self) -> str:
+        return f"{self.key}={self.value}: {self.allowed}"
 
 
 class RunError(RuntimeError):

@@ -63,11 +63,6 @@ class FolderLock:
             return False
         return os.path.samestat(there, os.fstat(self._descriptor))
 
-    def move_folder(self, target: Path) -> None:
-        """Rename the locked folder."""
-        self.folder.rename(target)
-        self.folder = target
-
     def release(self) -> None:
         """Give the folder back; releasing twice does nothing."""
         if self not in held:

@@ -12,8 +12,8 @@ import pyarrow as pa
 import pyarrow.json as pa_json
 import pyarrow.parquet as pq
 
-from bellman.engines.source import Source
 from bellman.redact import conceal_values, redact
+from bellman.source import Source
 
 Status = Literal["ok", "rejected", "error", "timeout", "unfinished"]
 STATUSES: tuple[Status, ...] = ("ok", "rejected", "error", "timeout", "unfinished")
@@ -157,6 +157,7 @@ class JsonLinesWriter:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self.lines = 0
         self._descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
 
     def write(self, record: Any) -> None:
@@ -165,6 +166,7 @@ class JsonLinesWriter:
         # What is no character (half of one) must not cost the record.
         text = conceal_values(json.dumps(values, ensure_ascii=False))
         line = text.encode(errors="replace") + b"\n"
+        self.lines += 1
         written = os.write(self._descriptor, line)
         while written < len(line):
             written += os.write(self._descriptor, line[written:])
@@ -204,7 +206,7 @@ def read_json_lines(path: Path, schema: pa.Schema) -> pa.Table:
 
 def write_parquet(table: pa.Table, path: Path) -> None:
     """Write a parquet file atomically, so that a file that exists is whole."""
-    partial = path.with_suffix(".partial")
+    partial = _partial(path)
     pq.write_table(table, partial)
     partial.replace(path)
 
@@ -212,11 +214,21 @@ def write_parquet(table: pa.Table, path: Path) -> None:
 def write_json(value: object, path: Path) -> None:
     """Write a JSON file atomically, without secrets; NaN is refused (not measured is null)."""
     text = json.dumps(redact(value), indent=2, allow_nan=False, ensure_ascii=False)
-    write_text(text + "\n", path)
+    write_text(f"{text}\n", path)
 
 
 def write_text(text: str, path: Path) -> None:
     """Write a text file atomically, in UTF-8 whatever the user's locale is."""
-    partial = path.with_suffix(".partial")
-    partial.write_bytes(text.encode(errors="replace"))
+    write_bytes(text.encode(errors="replace"), path)
+
+
+def write_bytes(content: bytes, path: Path) -> None:
+    """Write a file atomically."""
+    partial = _partial(path)
+    partial.write_bytes(content)
     partial.replace(path)
+
+
+def _partial(path: Path) -> Path:
+    """Return the name that a file has until it is whole; another one in every process."""
+    return path.with_name(f"{path.name}.{os.getpid()}.partial")

@@ -22,16 +22,16 @@ RUNNING, INTERRUPTED, FAILED = "running", "interrupted", "failed"
 RECORDED, DONE = "recorded", "done"
 """Every record is there; and so is everything that is made from them."""
 IDENTITY_LENGTH = 12
-NO_RECORDS = folder_lock.FILES | {"status.partial"}
-"""What a claim that failed at once leaves: a folder with nothing else is an empty one."""
+PARTIAL = ".partial"
+"""End of a file's name until it is whole: a full disk may leave one."""
 
 
-def run_id(config: dict[str, Any], code_digest: str, corpus_digest: str) -> str:
-    """Return the run's identity: a hash of everything that determines its records.
+def run_id(config: dict[str, Any]) -> str:
+    """Return the run's identity: a hash of its resolved configuration, without output paths.
 
-    `config` is the resolved configuration without output paths; the seed is part of it.
+    What else determines records (files, code) is part of each episode's key.
     """
-    identity = json.dumps([config, code_digest, corpus_digest], sort_keys=True, default=str)
+    identity = json.dumps(config, sort_keys=True, default=str)
     return hashlib.sha256(identity.encode()).hexdigest()[:IDENTITY_LENGTH]
 
 
@@ -42,7 +42,7 @@ class RunFolder:
     path: Path
     identity: str
     found: str | None = None
-    """How far this very run had come: `recorded` or `done`; None where it starts now."""
+    """The status of this very run before it was claimed; None where it starts now."""
     lock: FolderLock | None = None
 
     def set_status(self, status: str, reason: str | None = None) -> None:
@@ -101,9 +101,8 @@ def reached(path: Path, identity: str) -> str | None:
 def claim_folder(path: Path, identity: str) -> RunFolder:
     """Make the folder ours; of any number of processes that try at once one gets it.
 
-    What an earlier, unfinished try recorded is moved aside, never lost; what is `recorded` or
-    `done` stays, and `found` says so. Raises `RunError` when the folder holds another run, another
-    process writes into it, or nobody can.
+    What is there stays: the run goes on where an earlier try ended. Raises `RunError` when the
+    folder holds another run, another process writes into it, or nobody can.
     """
     place = path.resolve()  # of a link the folder that it names is the run's
     try:
@@ -158,22 +157,31 @@ def refuse_if_alive(path: Path, status: dict[str, Any], lock: FolderLock) -> Non
 
 
 def _claim(place: Path, identity: str) -> RunFolder:
-    while True:
-        lock = _lock(place)
-        if lock is None:
-            continue
-        try:
-            folder = _claim_locked(lock, identity)
-        except BaseException:
-            lock.release()
-            raise
-        if folder is not None:
-            return folder
+    while (lock := _lock(place)) is None:
+        pass
+    try:
+        status = read_status(place)
+        if status is not None and status.get("run_id") != identity:
+            raise RunError(
+                f"{place} holds run {status.get('run_id')}, this is run {identity}: "
+                "choose another `folder`, or remove that one"
+            )
+        if status is not None:
+            refuse_if_alive(place, status, lock)
+        for leftover in [*place.glob(f"*{PARTIAL}"), *place.glob(f"*/*{PARTIAL}")]:
+            leftover.unlink()
+        found = None if status is None else str(status["status"])
+        folder = RunFolder(place, identity, found, lock)
+        if found != DONE:
+            folder.set_status(RUNNING)
+    except BaseException:
         lock.release()
+        raise
+    return folder
 
 
 def _lock(place: Path) -> FolderLock | None:
-    """Make and lock the folder; None where another process moves it aside meanwhile."""
+    """Make and lock the folder; None where somebody moves or removes it meanwhile."""
     if place.exists() and not place.is_dir():
         raise RunError(f"{place} is no folder: choose another `folder`")
     if read_status(place) is None and _is_something_else(place):
@@ -189,47 +197,15 @@ def _lock(place: Path) -> FolderLock | None:
     return None
 
 
-def _claim_locked(lock: FolderLock, identity: str) -> RunFolder | None:
-    """Return the folder, ours; None where what was in it has been moved aside: claim again."""
-    place = lock.folder
-    status = read_status(place)
-    if status is not None and status.get("run_id") != identity:
-        raise RunError(
-            f"{place} holds run {status.get('run_id')}, this is run {identity}: "
-            "choose another `folder`, or remove that one"
-        )
-    if status is not None and status["status"] in {RECORDED, DONE}:
-        return RunFolder(place, identity, str(status["status"]), lock)
-    if status is not None:
-        refuse_if_alive(place, status, lock)
-    if _names(place) - NO_RECORDS - {STATUS}:
-        lock.move_folder(_free_name(place))
-        return None
-    folder = RunFolder(place, identity, None, lock)
-    folder.set_status(RUNNING)
-    return folder
-
-
 def _is_something_else(place: Path) -> bool:
     """Whether a folder without status.json holds anything, and was never a run's folder."""
-    names = _names(place) if place.exists() else set()
-    return bool(names - NO_RECORDS) and folder_lock.LOCK not in names
-
-
-def _names(place: Path) -> set[str]:
-    return {entry.name for entry in place.iterdir()}
-
-
-def _free_name(path: Path) -> Path:
-    """Return the first free `<path>.unfinished-<n>`."""
-    number = 1
-    while (candidate := path.with_name(f"{path.name}.unfinished-{number}")).exists():
-        number += 1
-    return candidate
+    names = {entry.name for entry in place.iterdir()} if place.exists() else set()
+    others = {name for name in names - folder_lock.FILES if not name.endswith(PARTIAL)}
+    return bool(others) and folder_lock.LOCK not in names
 
 
 def _damaged(file: Path, reason: str) -> RunError:
     return RunError(
-        f"{file} cannot be read ({reason}): remove it, and this run starts again with the records "
-        f"beside it moved aside; python -m analysis.rebuild {file.parent} shows what they hold"
+        f"{file} cannot be read ({reason}): remove it, and the same command goes on with the "
+        "records beside it"
     )

@@ -1,14 +1,14 @@
 """The whole configuration, built and validated before anything runs."""
 
-from dataclasses import dataclass, replace
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
 
-from bellman.admission.accept_all import AcceptAll
 from bellman.app.budget import BudgetRules
 from bellman.build import build, build_class
-from bellman.controllers.none import NoControl
 from bellman.engines.base import Control
 from bellman.episode import Arm
 from bellman.errors import require
@@ -16,8 +16,24 @@ from bellman.load.pacing import PacingLimits
 from bellman.load.saturation import CapacitySettings
 from bellman.slo import Slo
 
-PATH_KEYS = ("outputs", "folder")
-"""Where a run is written does not change what it is: left out of its identity."""
+EPISODE_KEYS = (
+    "application",
+    "arrivals",
+    "corpus",
+    "drain_s",
+    "energy",
+    "engine",
+    "load_model",
+    "pacing",
+    "request_timeout_s",
+    "seed",
+    "signal",
+    "timeline_period_s",
+)
+"""The entries that shape an episode's records, besides its arm."""
+PLACE_KEYS = ("outputs", "folder", "executor")
+"""Where and by which hands a run is made does not change what it is: left out of its identity."""
+ARM_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_+.-]*")
 
 
 @dataclass(frozen=True)
@@ -26,12 +42,12 @@ class RunSettings:
 
     name: str
     """Name of the experiment: the folder under `outputs`."""
-    procedure: str
-    """The function that runs it and leaves its records, `experiments.<file>.<function>`."""
-    presentation: str
-    """The function that shows them from the folder alone, `analysis.<file>.<function>`."""
     seed: int
     repeats: int
+    baseline: str
+    """The arm that the others are compared with."""
+    paper_arm: str
+    """The arm that stands for the paper's: its comparison gets the verdicts on the claims."""
     timeline_period_s: float
     drain_s: float
     """How long after the schedule's end the outstanding requests may finish."""
@@ -90,100 +106,127 @@ class SignalSettings:
 
 
 @dataclass(frozen=True)
-class Settings:
-    """Everything a procedure needs, validated. Variants are what their YAML's `_target_` names."""
+class EpisodeSettings:
+    """What one episode needs, validated. Variants are what their YAML's `_target_` names."""
 
-    run: RunSettings
+    seed: int
+    arm: Arm
     signal: SignalSettings
     application: BudgetRules
-    capacity: CapacitySettings
     pacing: PacingLimits
-    slo: Slo
-    baseline: Arm
-    treatment: Arm
     corpus: Any
     arrivals: Any
     load_model: Any
     engine: Any
     energy: Any
+    timeline_period_s: float
+    drain_s: float
+    request_timeout_s: float
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The whole configuration, validated."""
+
+    config: DictConfig
+    """The configuration as it was composed: a grid changes entries of it."""
+    values: Mapping[str, Any]
+    """The same, resolved to plain values."""
+    run: RunSettings
+    application: BudgetRules
+    capacity: CapacitySettings
+    slo: Slo
+    arms: Mapping[str, Arm]
+    corpus: Any
+    arrivals: Any
+    engine: Any
     quality: Any
     study: Any
-    """What the procedure itself is told, where it takes more than the above; else None."""
+    executor: Any
 
-    @property
-    def uncontrolled(self) -> Arm:
-        """Whose capacity is measured, whatever the baseline is."""
-        control = Control(NoControl(), AcceptAll(), self.signal.period_s)
-        return Arm("none", control, self.baseline.adaptation)
-
-    @property
-    def arms(self) -> tuple[Arm, Arm]:
-        """The baseline first."""
-        return (self.baseline, self.treatment)
+    def episode_values(self, arm: str) -> dict[str, Any]:
+        """Return the entries that shape the records of an episode under `arm`."""
+        return {key: self.values[key] for key in EPISODE_KEYS} | {"arm": self.values["arms"][arm]}
 
 
 def read_settings(config: DictConfig) -> Settings:
     """Build and validate everything that the configuration names; raises `ConfigError`."""
-    values = OmegaConf.to_container(config, resolve=True)
-    assert isinstance(values, dict)
+    resolved = OmegaConf.to_container(config, resolve=True)
+    assert isinstance(resolved, dict)
+    values: dict[str, Any] = {str(key): value for key, value in resolved.items()}
     own = {key: value for key, value in values.items() if key in RunSettings.__dataclass_fields__}
-    signal = build_class(SignalSettings, values["signal"], "signal")
-    baseline = read_arm(config.baseline, signal.period_s, "baseline.")
-    treatment = read_arm(config, signal.period_s, "")
-    if treatment.name == baseline.name:
-        treatment = replace(treatment, name=f"{treatment.name} {difference(treatment, baseline)}")
+    run = build_class(RunSettings, own, "")
+    arms = values["arms"]
+    require(isinstance(arms, dict) and len(arms) > 0, "arms", arms, "must be a mapping of arms")
+    for name in arms:
+        valid = bool(ARM_NAME.fullmatch(str(name)))
+        require(valid, f"arms.{name}", name, "must be named by letters, digits, _ + . and -")
+    require(run.baseline in arms, "baseline", run.baseline, f"must be one of {', '.join(arms)}")
+    episode = read_episode(values, run.baseline, arms[run.baseline])
     return Settings(
-        run=build_class(RunSettings, own, ""),
-        signal=signal,
-        application=build_class(BudgetRules, values["application"], "application"),
+        config=config,
+        values=values,
+        run=run,
+        application=episode.application,
         capacity=build_class(CapacitySettings, values["capacity"], "capacity"),
-        pacing=build_class(PacingLimits, values["pacing"], "pacing"),
         slo=build_class(Slo, values["slo"], "slo"),
-        baseline=baseline,
-        treatment=treatment,
-        corpus=build(config.corpus, "corpus"),
-        arrivals=build(config.arrivals, "arrivals"),
-        load_model=build(config.load_model, "load_model"),
-        engine=build(config.engine, "engine"),
-        energy=build(config.energy, "energy"),
-        quality=build(config.quality, "quality"),
-        study=build(config.study, "study") if config.study is not None else None,
+        arms={name: read_arm(name, arms[name], episode.signal.period_s) for name in arms},
+        corpus=episode.corpus,
+        arrivals=episode.arrivals,
+        engine=episode.engine,
+        quality=build(values["quality"], "quality"),
+        study=build(values["study"], "study"),
+        executor=build(values["executor"], "executor"),
     )
 
 
-def difference(treatment: Arm, baseline: Arm) -> str:
-    """Say in a word how an arm differs from one with the same law and admission."""
-    if treatment == baseline:
-        return "again"
-    if treatment.adaptation.name != baseline.adaptation.name:
-        return treatment.adaptation.name
-    return "changed"
+def read_episode(values: Mapping[str, Any], name: str, arm: Any) -> EpisodeSettings:
+    """Build what an episode under the arm `name` needs; raises `ConfigError`."""
+    signal = build_class(SignalSettings, values["signal"], "signal")
+    return EpisodeSettings(
+        seed=values["seed"],
+        arm=read_arm(name, arm, signal.period_s),
+        signal=signal,
+        application=build_class(BudgetRules, values["application"], "application"),
+        pacing=build_class(PacingLimits, values["pacing"], "pacing"),
+        corpus=build(values["corpus"], "corpus"),
+        arrivals=build(values["arrivals"], "arrivals"),
+        load_model=build(values["load_model"], "load_model"),
+        engine=build(values["engine"], "engine"),
+        energy=build(values["energy"], "energy"),
+        timeline_period_s=values["timeline_period_s"],
+        drain_s=values["drain_s"],
+        request_timeout_s=values["request_timeout_s"],
+    )
 
 
-def read_arm(node: DictConfig, period_s: float, prefix: str) -> Arm:
-    """Build the arm that `node.controller`, `node.adaptation` and `node.admission` describe."""
-    controller = build(node.controller, f"{prefix}controller")
-    admission = build(node.admission, f"{prefix}admission")
-    adaptation = node.adaptation
+PARTS = ("controller", "adaptation", "admission")
+
+
+def read_arm(name: str, values: Any, period_s: float) -> Arm:
+    """Build one arm from its controller, adaptation and admission; raises `ConfigError`."""
+    key = f"arms.{name}"
+    require(isinstance(values, Mapping), key, values, f"must be a mapping with {', '.join(PARTS)}")
+    for entry in values:
+        known = ", ".join(PARTS)
+        require(entry in PARTS, f"{key}.{entry}", values[entry], f"unknown key, known are {known}")
+    adaptation = values.get("adaptation")
     calibrated = False
-    if isinstance(adaptation, DictConfig):
-        values = OmegaConf.to_container(adaptation, resolve=True)
-        assert isinstance(values, dict)
-        calibrated = bool(values.pop("calibrated", False))
-        adaptation = OmegaConf.create(values)
-    names = [controller.name, admission.name]
-    if controller.name == "none" and admission.name:
-        names = [admission.name]
+    if isinstance(adaptation, Mapping):
+        calibrated = bool(adaptation.get("calibrated", False))
+        adaptation = {entry: adaptation[entry] for entry in adaptation if entry != "calibrated"}
     return Arm(
-        name="+".join(name for name in names if name),
-        control=Control(controller, admission, period_s),
-        adaptation=build(adaptation, f"{prefix}adaptation"),
+        name=name,
+        control=Control(
+            build(values.get("controller"), f"{key}.controller"),
+            build(values.get("admission"), f"{key}.admission"),
+            period_s,
+        ),
+        adaptation=build(adaptation, f"{key}.adaptation"),
         calibrated=calibrated,
     )
 
 
-def identity_values(config: DictConfig) -> dict[str, Any]:
-    """Return the resolved configuration without output paths: the part that makes the run."""
-    values = OmegaConf.to_container(config, resolve=True)
-    assert isinstance(values, dict)
-    return {str(key): value for key, value in values.items() if key not in PATH_KEYS}
+def identity_values(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the resolved configuration without the entries of `PLACE_KEYS`: what the run is."""
+    return {str(key): value for key, value in values.items() if key not in PLACE_KEYS}

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from bellman.app.summarization import SummarizationApp
 from bellman.energy.base import EnergyMeter, EnergyReading, EnergyReport, Incident
 from bellman.engines.base import EngineSession
-from bellman.engines.source import Source
 from bellman.load.schedule import Phase
 from bellman.records import DRAIN, WARMUP
+from bellman.source import Source
 
 DISAGREEMENT = 0.05
 """Share by which an energy counter and power samples may differ before the window is flagged."""

@@ -79,6 +79,10 @@ class NoText:
         """Never asked."""
         raise NotImplementedError
 
+    def count_tokens(self, text: str) -> int | None:
+        """Return None: there is no prompt to count."""
+        return None
+
 
 def run_engine(config: SimulatedEngine, requests: int) -> int:
     """Run a whole session; returns the preemptions."""

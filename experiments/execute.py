@@ -1,4 +1,4 @@
-"""From a configuration to a finished run folder: identity, procedure, presentation, status."""
+"""From a configuration to a finished run folder: identity, study, presentation, status."""
 
 import contextlib
 import traceback
@@ -7,21 +7,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hydra.utils import get_method
 from omegaconf import DictConfig, OmegaConf
 from rich.console import Console
 
-from analysis.present import SCORED
-from analysis.score import QUALITY_FILE
+from analysis.made import is_made
+from analysis.present import present
 from bellman import interruption, provenance
 from bellman.app.budget import BudgetRules
 from bellman.app.obedience import asked_words
-from bellman.build import find_target
 from bellman.corpus.base import Corpus
 from bellman.engines.base import Engine
 from bellman.episode import Arm
 from bellman.errors import ConfigError, RunError
-from bellman.quality.score import score_folder
 from bellman.records import write_json, write_text
 from bellman.redact import conceal, learn, redact
 from bellman.run_folder import (
@@ -29,13 +26,18 @@ from bellman.run_folder import (
     FAILED,
     INTERRUPTED,
     RECORDED,
+    RUNNING,
     RunFolder,
     claim_folder,
     reached,
     run_id,
 )
 from bellman.settings import Settings, identity_values, read_settings
+from experiments.executors.base import Place
+from experiments.parts import Parts
+from experiments.perform import Outcome
 from experiments.preflight import check_end, check_room
+from experiments.run_study import run_study
 
 
 @dataclass(frozen=True)
@@ -47,8 +49,7 @@ class Prepared:
     engine: Engine
     identity: str
     path: Path
-    procedure: Callable[..., None]
-    present: Callable[..., None]
+    parts: Parts
 
 
 def prepare(config: DictConfig) -> Prepared:
@@ -57,76 +58,108 @@ def prepare(config: DictConfig) -> Prepared:
     Loads the corpus and the response bank, but starts no engine and writes nothing.
     """
     settings = read_settings(config)
-    procedure = find_target(settings.run.procedure, "procedure", get_method)
-    present = find_target(settings.run.presentation, "presentation", get_method)
-    corpus = settings.corpus.load()
-    identity = run_id(identity_values(config), provenance.code_digest(), corpus.digest)
+    if settings.engine.source == "measured" and settings.executor.parallel:
+        raise ConfigError(
+            "executor",
+            type(settings.executor).__name__,
+            "must be serial for a real engine: two episodes at once would measure each other",
+        )
+    settings.study.check(settings)
+    values = settings.values
+    identity = run_id(identity_values(values))
     path = folder_path(settings, identity)
-    engine = settings.engine.create(corpus, path)
-    for arm in settings.arms:
+    parts = Parts(logs=path)
+    corpus = parts.corpus(values["corpus"])
+    engine = parts.engine(values["engine"], values["corpus"])
+    for arm in settings.arms.values():
         check_asked_words(settings.application, arm, engine)
-    return Prepared(settings, corpus, engine, identity, path, procedure, present)
+    return Prepared(settings, corpus, engine, identity, path, parts)
 
 
 def execute(
-    config: DictConfig, console: Console, claimed: Callable[[Path], None] = lambda _: None
+    config: DictConfig,
+    console: Console,
+    claimed: Callable[[Path], None] = lambda _: None,
+    *,
+    draw: bool = True,
 ) -> Path:
-    """Run what the configuration says, or show what the same run left earlier.
+    """Run what is missing of a configuration's study, and show what it found.
 
     `claimed` is told the folder as soon as it is this run's. Raises `ConfigError` before anything
-    runs, `RunError` when it cannot go on.
+    runs, `RunError` when it cannot go on or an episode failed.
     """
+    learn(OmegaConf.to_container(config))
     with interruption.interruptible():
         run = prepare(config)
-        done = reached(run.path, run.identity) == DONE
-        if not done:
+        learn(run.settings.values)
+        if reached(run.path, run.identity) != DONE:
             check_room(run.path)
-            check_end(run.present)
-    if not done:
-        with claim_folder(run.path, run.identity) as folder:
-            claimed(run.path)
-            if folder.found is None:
-                record(run, config, folder, console)
-            if folder.found != DONE:
-                finish(run, folder, console)
-                return run.path
-    claimed(run.path)
-    console.print(f"{run.path} holds this very run, finished; shown again:", markup=False)
-    with interruption.interruptible():
-        run.present(run.path, console, draw=False)
+            check_end(type(run.settings.study).__name__, draw=draw)
+    with claim_folder(run.path, run.identity) as folder:
+        claimed(run.path)
+        failures = record(run, folder, console)
+        finish(run, folder, console, draw=draw)
+        if failures:
+            reason = failures_in_words(failures)
+            folder.set_status(FAILED, reason)
+            raise RunError(reason)
+        if folder.found != DONE:
+            folder.set_status(DONE)
     return run.path
 
 
-def record(run: Prepared, config: DictConfig, folder: RunFolder, console: Console) -> None:
-    """Run the procedure; whatever happens, status and provenance say so."""
+def record(run: Prepared, folder: RunFolder, console: Console) -> list[Outcome]:
+    """Run what is missing of the study; whatever happens, status and provenance say so."""
     try:
-        values = OmegaConf.to_container(config, resolve=True)
-        learn(values)
-        write_text(OmegaConf.to_yaml(redact(values)), run.path / "config.yaml")
         made_with = provenance.collect(corpus=describe_corpus(run.corpus))
-        write_provenance(run.path, made_with, run.engine)
-        console.print(f"records: {run.path}", markup=False, soft_wrap=True)
-        try:
-            run.procedure(run.settings, run.corpus, run.engine, folder, console)
-        finally:
-            with contextlib.suppress(OSError):  # a full disk must not hide the run's own failure
-                write_provenance(run.path, made_with, run.engine)  # with what the engine found out
-        folder.set_status(RECORDED)
+
+        def begin() -> None:
+            """Prepare the folder for the first cell that is missing."""
+            folder.set_status(RUNNING)
+            console.print(f"records: {run.path}", markup=False, soft_wrap=True)
+            write_provenance(run.path, made_with, run.engine)
+
+        write_facts(run)
+        failures, ran = run_study(
+            run.settings, Place(run.path, console, run.engine.source, run.parts), begin
+        )
+        if ran:
+            folder.set_status(RECORDED)
+            write_provenance(run.path, made_with, run.engine)  # with what the engine found out
     except BaseException as error:
         end_early(folder, error)
         show_what_there_is(run, console)
         raise
+    return failures
 
 
-def finish(run: Prepared, folder: RunFolder, console: Console) -> None:
+def write_facts(run: Prepared) -> None:
+    """Write what the analysis must know besides the records: the study, and the configuration."""
+    write_json(
+        {
+            "study": type(run.settings.study).__name__,
+            "baseline": run.settings.run.baseline,
+            "arms": list(run.settings.arms),
+            "paper_arm": run.settings.run.paper_arm,
+            **run.settings.study.facts(run.settings),
+        },
+        run.path / "study.json",
+    )
+    values = redact(dict(run.settings.values))
+    write_text(OmegaConf.to_yaml(OmegaConf.create(values)), run.path / "config.yaml")
+
+
+def finish(run: Prepared, folder: RunFolder, console: Console, *, draw: bool) -> None:
     """Make everything that comes from the records; what fails here can be made from them later."""
     rest = f"every record is there; python -m analysis.present {run.path} makes the rest"
     try:
         with interruption.interruptible():
-            if run.present in SCORED and not (run.path / QUALITY_FILE).exists():
-                score_folder(run.path, run.corpus, run.settings.quality)
-            run.present(run.path, console, draw=True)
-        folder.set_status(DONE)
+            made = is_made(run.path)
+            if made:
+                console.print(
+                    f"{run.path} holds this very run, finished; shown again:", markup=False
+                )
+            present(run.path, console, make=not made, draw=draw)
     except KeyboardInterrupt:
         raise KeyboardInterrupt(rest) from None
     except Exception as error:
@@ -136,12 +169,26 @@ def finish(run: Prepared, folder: RunFolder, console: Console) -> None:
         if not isinstance(error, RunError | OSError):
             with contextlib.suppress(OSError):
                 text = "".join(traceback.format_exception(error))
-                write_text(conceal(text), run.path / "traceback.txt")
+                write_text(text, run.path / "traceback.txt")
         raise RunError(f"the results could not be made ({reason}), but {rest}") from error
+
+
+def failures_in_words(failures: list[Outcome]) -> str:
+    """Return in one line which cells failed, and what to do."""
+    named = "; ".join(f"{one.planned.cell.label}: {one.error}" for one in failures[:3])
+    more = f"; and {len(failures) - 3} more" if len(failures) > 3 else ""
+    count = "1 episode" if len(failures) == 1 else f"{len(failures)} episodes"
+    return conceal(f"{count} failed ({named}{more}); the same command tries them again")
 
 
 def check_asked_words(rules: BudgetRules, arm: Arm, engine: Engine) -> None:
     """Refuse, before anything runs, budgets that the engine's response bank has no answers for."""
+    if arm.calibrated and not engine.obedience:
+        raise ConfigError(
+            f"arms.{arm.name}.adaptation.calibrated",
+            True,
+            "needs a recorded response bank (engine/bank=recorded)",
+        )
     for budget_words in rules.ladder_words:
         asked = asked_words(budget_words, calibrated=arm.calibrated, obedience=engine.obedience)
         if engine.source == "simulated" and engine.obedience and asked not in engine.obedience:
@@ -167,7 +214,8 @@ def describe_corpus(corpus: Corpus) -> dict[str, Any]:
 
 def write_provenance(path: Path, made_with: dict[str, Any], engine: Engine) -> None:
     """Write provenance.json: the machine and code at the start, the engine as it is now."""
-    write_json({**made_with, "engine": engine.describe()}, path / "provenance.json")
+    with contextlib.suppress(OSError):  # a full disk must not hide the run's own failure
+        write_json({**made_with, "engine": engine.describe()}, path / "provenance.json")
 
 
 def folder_path(settings: Settings, identity: str) -> Path:
@@ -187,7 +235,7 @@ def show_what_there_is(run: Prepared, console: Console) -> None:
         return
     try:
         with interruption.interruptible(heeded):
-            run.present(run.path, console, draw=True)
+            present(run.path, console, draw=True)
     except KeyboardInterrupt:
         return
     except Exception as error:  # the run's own failure is what the user must see

@@ -26,6 +26,9 @@ def one_line(error: BaseException, overrides: Sequence[str] = ()) -> str:
     unknown = re.match(r"Could not override '([\w.@/]+)'", str(error))
     if unknown is not None:
         return _unknown_key(unknown.group(1), overrides)
+    option = re.match(r"In '[^']*': Could not (?:load|find) '([\w/]+)/([^'/]+)'", str(error))
+    if option is not None:
+        return _unknown_option(option.group(1), option.group(2), overrides)
     text = str(error)
     if isinstance(error, OverrideParseException):
         text = f"{error.override}: {text.splitlines()[0]}; give key=value"
@@ -47,6 +50,12 @@ def _variant_by_dot(override: str) -> str | None:
         return None
     known = ", ".join(sorted(path.stem for path in (CONF / group).glob("*.yaml")))
     return f"{override}: a variant is chosen by {group}=..., known are {known}"
+
+
+def _unknown_option(group: str, name: str, overrides: Sequence[str]) -> str:
+    given = next((text for text in overrides if text.startswith(f"{group}=")), f"{group}={name}")
+    known = ", ".join(sorted(path.stem for path in (CONF / group).glob("*.yaml")))
+    return f"{given}: {name} must be one of {known}"
 
 
 def _unknown_key(key: str, overrides: Sequence[str]) -> str:

@@ -1,7 +1,6 @@
 """What can fail after the last episode is tried before the first: room, scoring, drawing."""
 
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 from analysis import figures, present, report
@@ -24,11 +23,11 @@ def check_room(path: Path) -> None:
         )
 
 
-def check_end(presentation: Callable[..., None]) -> None:
-    """Raise `RunError` where a presentation could not score or draw what a run would record."""
+def check_end(study: str, *, draw: bool) -> None:
+    """Raise `RunError` where what a study would record could not be scored or drawn."""
     for what, needed, attempt in (
-        ("scored", presentation in present.SCORED, try_scoring),
-        ("drawn", presentation not in present.NOT_DRAWN, try_drawing),
+        ("scored", present.is_scored(study), try_scoring),
+        ("drawn", draw, try_drawing),
     ):
         if not needed:
             continue

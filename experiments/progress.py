@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
 from rich.table import Column
 
-from bellman.engines.source import Source
+from bellman.source import Source
 from bellman.timeline import TimelineRow
 
 REFRESH_S = 0.1
@@ -27,24 +27,30 @@ class RunProgress:
             TextColumn("{task.description:<14}", table_column=UNWRAPPED, markup=False),
             BarColumn(bar_width=10),
             TextColumn(
-                f"{{task.completed:>4.0f}} s {source}", table_column=UNWRAPPED, markup=False
+                "{task.fields[clock]} {task.fields[source]}",
+                table_column=UNWRAPPED,
+                markup=False,
             ),
             TextColumn("{task.fields[load]}", table_column=UNWRAPPED, markup=False),
             console=console,
             auto_refresh=False,
         )
-        self._source = source
+        self.source = source
+        """Of the cell that runs."""
         self._task: TaskID | None = None
         self._refreshed_s = 0.0
 
-    def begin(self, description: str, duration_s: float) -> None:
-        """Start the bar of an episode of `duration_s` seconds."""
+    def begin(self, description: str, duration_s: float | None) -> None:
+        """Start the bar of a cell of `duration_s` seconds; the first one starts the display."""
+        self._progress.start()
         console = self._progress.console
         if not console.is_terminal:
             clock = time.strftime("%H:%M:%S")
-            line = f"{clock} {description}, {duration_s:.0f} s and drain ({self._source})"
-            console.print(line, markup=False)
-        self._task = self._progress.add_task(description, total=duration_s, load="")
+            length = "" if duration_s is None else f", {duration_s:.0f} s and drain"
+            console.print(f"{clock} {description}{length} ({self.source})", markup=False)
+        self._task = self._progress.add_task(
+            description, total=duration_s, clock="", source=self.source, load=""
+        )
 
     def update(self, row: TimelineRow) -> None:
         """Show a sample."""
@@ -52,20 +58,25 @@ class RunProgress:
         level = "n/a" if row.level is None else f"{row.level:.2f}"
         waiting = "n/a" if row.waiting is None else row.waiting
         load = f"level {level}  waiting {waiting}  {row.word_budget} words"
-        self._progress.update(self._task, completed=row.time_s, load=load)
+        clock = seconds(row.time_s)
+        self._progress.update(self._task, completed=row.time_s, clock=clock, load=load)
         now_s = time.monotonic()
         if now_s - self._refreshed_s >= REFRESH_S:
             self._refreshed_s = now_s
             self._progress.refresh()
 
-    def finish(self, end_s: float) -> None:
-        """End the bar at the episode's real length (with its drain)."""
+    def say(self, line: str) -> None:
+        """Print a line above the bars."""
+        self._progress.console.print(line, markup=False)
+
+    def finish(self, end_s: float | None) -> None:
+        """End the bar at the cell's real length (with its drain)."""
         assert self._task is not None
-        self._progress.update(self._task, completed=end_s, total=end_s)
+        whole = end_s or 1.0
+        self._progress.update(self._task, completed=whole, total=whole, clock=seconds(end_s))
         self._progress.refresh()
 
     def __enter__(self) -> Self:
-        self._progress.start()
         return self
 
     def __exit__(
@@ -75,3 +86,8 @@ class RunProgress:
         trace: TracebackType | None,
     ) -> None:
         self._progress.stop()
+
+
+def seconds(time_s: float | None) -> str:
+    """Return a time of the cell's own clock; nothing for a cell that has none."""
+    return "" if time_s is None else f"{time_s:>4.0f} s"

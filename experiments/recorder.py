@@ -1,77 +1,35 @@
-"""The files that a run writes while it goes on, and their final parquet form."""
+"""The files that an episode writes while it goes on."""
 
-from dataclasses import asdict
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
-
-import pyarrow as pa
+from typing import Self
 
 from bellman.app.texts import TextStore
-from bellman.episode import EpisodePlan, EpisodeResult
-from bellman.records import (
-    REQUESTS,
-    TEXTS,
-    TIMELINE,
-    JsonLinesWriter,
-    read_json_lines,
-    write_json,
-    write_parquet,
-)
+from bellman.records import JsonLinesWriter
 from bellman.timeline import TimelineRow
 
-SCHEMAS = {"requests": REQUESTS, "timeline": TIMELINE, "texts": TEXTS}
+LINES = ("requests", "timeline", "texts")
+"""Names of the JSON Lines files."""
 
 
 class Recorder:
-    """Open record files of a run folder: request, timeline and text lines; episodes and energy.
-
-    Lines are written as they come; energy.json and episodes.json after each episode; the parquet
-    files on the way out, also after a failure.
-    """
+    """Open record files of an episode's folder: requests, timeline and texts, a line each."""
 
     def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self.requests = JsonLinesWriter(folder / "requests.jsonl")
-        self._timeline = JsonLinesWriter(folder / "timeline.jsonl")
-        self._texts = JsonLinesWriter(folder / "texts.jsonl")
+        self.requests, self._timeline, self._texts = (
+            JsonLinesWriter(folder / f"{name}.jsonl") for name in LINES
+        )
         self.texts = TextStore(self._texts)
-        self._energy: dict[str, list[dict[str, Any]]] = {"windows": [], "meters": []}
-        self._episodes: list[dict[str, Any]] = []
 
     def add_row(self, row: TimelineRow) -> None:
         """Append a row of the timeline."""
         self._timeline.write(row)
 
-    def add_episode(
-        self, plan: EpisodePlan, result: EpisodeResult, invalid_reasons: list[str], **more: Any
-    ) -> None:
-        """Add a finished episode to energy.json and episodes.json."""
-        which = {"repeat": plan.repeat, "arm": plan.arm.name}
-        self._energy["windows"] += [asdict(window) for window in result.windows]
-        self._energy["meters"].append({**which, **asdict(result.energy)})
-        self._episodes.append(
-            {
-                **which,
-                "order": len(self._episodes),
-                "schedule_hash": plan.schedule.digest,
-                "phases": [asdict(phase) for phase in plan.schedule.phases],
-                "end_s": result.end_s,
-                "engine_prompt_tokens": result.engine_prompt_tokens,
-                "engine_generated_tokens": result.engine_generated_tokens,
-                "signals_received": result.receiver.received,
-                "signals_absent": result.receiver.absent,
-                "signals_malformed": result.receiver.malformed,
-                "prefix_cache": result.session.prefix_cache,
-                "prompt_salt": result.session.salt,
-                "retries": result.session.retries,
-                "pacing": asdict(result.pacing),
-                "invalid_reasons": invalid_reasons,
-                **more,
-            }
-        )
-        write_json(self._energy, self._folder / "energy.json")
-        write_json(self._episodes, self._folder / "episodes.json")
+    @property
+    def lines(self) -> dict[str, int]:
+        """How many lines were written, by the file's name: a done episode has them all."""
+        writers = (self.requests, self._timeline, self._texts)
+        return {name: writer.lines for name, writer in zip(LINES, writers, strict=True)}
 
     def __enter__(self) -> Self:
         return self
@@ -82,17 +40,6 @@ class Recorder:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Close the files and write them as parquet.
-
-        The lines stay whatever happens; that no parquet can be made of them hides no other failure.
-        """
+        """Close the files."""
         for writer in (self.requests, self._timeline, self._texts):
             writer.close()
-        try:
-            for name, schema in SCHEMAS.items():
-                table = read_json_lines(self._folder / f"{name}.jsonl", schema)
-                write_parquet(table, self._folder / f"{name}.parquet")
-        except (OSError, pa.ArrowException) as failure:
-            if error is None:
-                raise
-            error.add_note(f"no parquet of the records: {failure}")

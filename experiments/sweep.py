@@ -1,5 +1,6 @@
 """Multirun: every configuration is checked before the first one runs; one combined table after."""
 
+import itertools
 import os
 import signal
 import sys
@@ -10,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from hydra import compose
-from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.errors import HydraException
 from hydra.experimental.callback import Callback
@@ -81,8 +81,14 @@ def job_overrides(config: DictConfig) -> list[list[str]]:
     assert isinstance(parameters, dict)
     given = [f"{name!s}={value}" for name, value in parameters.items()]
     given += list(config.hydra.overrides.task)
-    parsed = OverridesParser.create().parse_overrides(given)
-    return [job for batch in BasicSweeper.split_arguments(parsed, None) for job in batch]
+    choices = []
+    for override in OverridesParser.create().parse_overrides(given):
+        key = override.get_key_element()
+        if override.is_sweep_override():
+            choices.append([f"{key}={value}" for value in override.sweep_string_iterator()])
+        else:
+            choices.append([f"{key}={override.get_value_element_as_str()}"])
+    return [list(job) for job in itertools.product(*choices)]
 
 
 def note_end(folder: Path | None, error: str | None, exit_code: int) -> None:
@@ -116,8 +122,7 @@ def finish_sweep() -> int:
     write_text(table.read_text(encoding="utf-8"), notes.folder.parent / "sweep.csv")
     for job in jobs:
         if job.error is not None:
-            line = f"failed: {' '.join(job.overrides)}: {job.error}"
-            print(conceal(line), file=sys.stderr)
+            print(f"failed: {' '.join(job.overrides)}: {job.error}", file=sys.stderr)
     return max((job.exit_code or 0 for job in jobs), default=0)
 
 

@@ -24,7 +24,6 @@ from rich.console import Console
 from rich.progress import Progress
 
 from bellman.app.prompt import TEMPLATE, summary_prompt
-from bellman.app.words import count_words
 from bellman.build import build
 from bellman.corpus.base import Corpus
 from bellman.engines.base import Completion, Request, RequestFailed
@@ -35,6 +34,7 @@ from bellman.engines.openai.session import ChatServer, OpenAISession
 from bellman.engines.simulated.bank_recorded import RECORDED_RESPONSES, write_recorded
 from bellman.errors import RunError
 from bellman.records import JsonLinesWriter, read_json_lines, write_json
+from bellman.words import count_words
 
 LADDER = [round(300 / 2 ** (k / 2)) for k in range(9)]
 """300, 212, 150, 106, 75, 53, 38, 27, 19: the application's budgets and below."""

@@ -1,4 +1,4 @@
-"""What a finished capacity experiment shows: tables, figures and study.json, from its folder."""
+"""What a finished capacity experiment shows: tables, figures and result.json, from its folder."""
 
 from pathlib import Path
 
@@ -26,11 +26,12 @@ from bellman.records import write_json
 NOT_MEASURED = "n/a"
 
 
-def study(folder: Path, console: Console, *, draw: bool) -> None:
-    """Print the tables of a capacity run; with `draw`, first write study.json and the figures."""
+def capacity(folder: Path, console: Console, *, make: bool, draw: bool) -> None:
+    """Print the tables of a capacity run; with `make`, first make everything they come from."""
     found = load_study(folder)
-    if draw:
-        write_json(jsonable(result(found)), folder / "study.json")
+    if make:
+        write_json(jsonable(result(found)), folder / "result.json")
+    if make and draw:
         draw_figures(found, folder / "figures")
     if found.run.cut_short:
         console.print(
@@ -48,7 +49,7 @@ def study(folder: Path, console: Console, *, draw: bool) -> None:
         console.print(f"INVALID {line}", style="bold red", markup=False)
     for line in conclusion(found):
         console.print(line, style="bold", markup=False)
-    console.print(f"records, figures and study.json: {folder}", markup=False, soft_wrap=True)
+    console.print(f"records, figures and result.json: {folder}", markup=False, soft_wrap=True)
 
 
 def draw_figures(found: Study, target: Path) -> None:
@@ -64,8 +65,10 @@ def draw_figures(found: Study, target: Path) -> None:
 
     target.mkdir(exist_ok=True)
     style.use_style()
-    modules = [capacity_closed_loop, capacity_slo, capacity_offered]
-    if len(found.open_by_scale) > 1:
+    modules = [capacity_closed_loop] if found.closed else []
+    if found.open:
+        modules += [capacity_slo, capacity_offered]
+    if found.open and len(found.open_by_scale) > 1:
         modules.append(capacity_slo_scale)
     for module in modules:
         style.save(module.draw(found), target, module.__name__.rsplit(".", 1)[1])
@@ -129,7 +132,7 @@ def open_table(found: Study) -> Table:
                 table,
                 point.arm,
                 _number(point.offered_rps, ".2f"),
-                f"{point.rate_rps / found.capacity_rps:.2f}",
+                _number(relative(point.rate_rps, found.capacity_rps), ".2f"),
                 _number(point.throughput_rps, ".2f"),
                 _number(point.goodput_rps, ".2f"),
                 good_share(point.good_fraction, point.judged.bounds),
@@ -193,9 +196,12 @@ def scale_table(found: Study) -> Table:
 def conclusion(found: Study) -> list[str]:
     """Say the capacity, the highest rates under the SLO, and what control adds."""
     source, target = found.run.source, f"{found.good_fraction:.0%} good"
-    low_rps, high_rps = (found.run.capacity.get(end) for end in ("low_rps", "high_rps"))
-    known = low_rps is not None and high_rps is not None
-    exact = f", 95 % interval {low_rps:.2f} to {high_rps:.2f}" if known else ""
+    if found.capacity_rps is None:
+        return [f"capacity without control: {NOT_MEASURED}, its closed loop did not end"]
+    exact = ""
+    if found.saturated is not None and found.saturated.low_rps is not None:
+        low_rps, high_rps = found.saturated.low_rps, found.saturated.high_rps
+        exact = f", 95 % interval {low_rps:.2f} to {high_rps:.2f}"
     lines = [
         f"capacity without control: {found.capacity_rps:.2f} requests/s{exact} ({source}); for "
         f"other experiments: arrivals.capacity_rps={found.capacity_rps:.2f}"
@@ -222,6 +228,11 @@ def conclusion(found: Study) -> list[str]:
             bound = "at least " if found.no_limit_found(arm) else ""
             lines.append(f"{arm} carries {bound}{more:+.0%} load under the same SLO ({source})")
     return lines
+
+
+def relative(rate_rps: float, capacity_rps: float | None) -> float | None:
+    """Return a rate / the capacity; None where that is not known."""
+    return None if capacity_rps is None else rate_rps / capacity_rps
 
 
 def at_least(text: str, is_bound: bool) -> str:

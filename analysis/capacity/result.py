@@ -1,10 +1,11 @@
-"""The study's answer as values, for study.json and for a script that reads it."""
+"""The study's answer as values, for result.json and for a script that reads it."""
 
 from dataclasses import asdict
 from typing import Any
 
 from analysis.capacity.points import OpenPoint
 from analysis.capacity.study import Study
+from bellman.load.completion_rate import INTERVAL_METHOD
 
 LITTLE_LIMIT = {"simulated": 0.02, "measured": 0.05}
 """How far L and lambda W may be apart."""
@@ -17,6 +18,7 @@ NOT_WAITS = (
 def result(study: Study) -> dict[str, Any]:
     """Return everything that the study found; shares and fractions in [0, 1], null: not found."""
     arms: dict[str, Any] = {}
+    saturated = study.saturated
     for arm in study.run.arms:
         best = study.knee(arm)
         arms[arm] = {
@@ -37,6 +39,10 @@ def result(study: Study) -> dict[str, Any]:
     return {
         "source": study.run.source,
         "capacity_rps": study.capacity_rps,
+        "capacity_clients": None if saturated is None else saturated.clients,
+        "capacity_low_rps": None if saturated is None else saturated.low_rps,
+        "capacity_high_rps": None if saturated is None else saturated.high_rps,
+        "capacity_interval": INTERVAL_METHOD,
         "slo": asdict(study.slo),
         "good_fraction": study.good_fraction,
         "littles_law": littles_verdict(study),

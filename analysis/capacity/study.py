@@ -1,22 +1,20 @@
 """The capacity experiment's results, computed from its run folder's records alone."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
+from analysis.capacity.episode import point_records
 from analysis.capacity.points import (
     ClosedPoint,
     OpenPoint,
-    closed_point,
     first_not_good,
     highest_good_rate,
     knee,
-    open_point,
 )
 from analysis.frames import Run, load_run
+from analysis.plan import read_plan
 from bellman.build import build_class
 from bellman.errors import RunError
-from bellman.load.schedule import CONGESTED
 from bellman.slo import Slo
 
 
@@ -25,13 +23,18 @@ class Study:
     """All points of a run, in the order they were measured."""
 
     run: Run
-    """For captions: the records as one repeat."""
     closed: list[ClosedPoint]
     open_by_scale: dict[float, list[OpenPoint]]
     """The same episodes, judged by the SLO with its limits times the scale."""
     slo: Slo
     good_fraction: float
-    capacity_rps: float
+    saturated: ClosedPoint | None
+    """The closed loop without control in which throughput grew no more; None: it did not end."""
+
+    @property
+    def capacity_rps(self) -> float | None:
+        """Throughput of the saturated engine without control."""
+        return None if self.saturated is None else self.saturated.throughput_rps
 
     def closed_of(self, arm: str) -> list[ClosedPoint]:
         """Return an arm's closed-loop points by rising number of clients."""
@@ -76,42 +79,35 @@ class Study:
 
 
 def load_study(folder: Path) -> Study:
-    """Load a run folder of experiment=capacity; raises `RunError` for any other."""
+    """Load a gathered run folder of experiment=capacity; raises `RunError` for any other."""
     run = load_run(folder)
     told = run.config.get("study")
-    if not isinstance(told, dict) or not any("step" in episode for episode in run.episodes):
+    if not isinstance(told, dict) or "good_fraction" not in told:
         raise RunError(f"{folder}: not a run of experiment=capacity")
     scales = told.get("slo_scales") or [1.0]
-    if run.capacity.get("capacity_rps") is None:
-        raise RunError(f"{folder}: no capacity.json, the closed loops did not end: run it again")
     slo = build_class(Slo, run.config.get("slo") or {}, "slo")
     closed: dict[tuple[str, int], ClosedPoint] = {}
     opened: dict[float, list[OpenPoint]] = {float(scale): [] for scale in scales}
     for episode in run.episodes:
-        part = {
-            "requests": run.requests[run.requests["repeat"] == episode["repeat"]],
-            "window": _window(episode),
-            "invalid_reasons": tuple(episode["invalid_reasons"]),
-        }
-        if episode["step"] == "closed":
-            ticks = run.timeline[run.timeline["repeat"] == episode["repeat"]]
-            point = closed_point(episode["arm"], episode["clients"], timeline=ticks, **part)
+        requests, timeline = (
+            frame[frame["episode_id"] == episode["episode_id"]]
+            for frame in (run.requests, run.timeline)
+        )
+        found = point_records(episode, requests, timeline)
+        arm, axes = episode["arm"], episode["axes"]
+        if axes["step"] == "closed":
             # A test that was too short was repeated: the last one counts.
-            closed[point.arm, point.clients] = point
+            closed[arm, axes["clients"]] = found.closed(arm, axes["clients"])
         else:
             for scale, points in opened.items():
-                limits = slo.scaled(scale)
-                points.append(open_point(episode["arm"], episode["rate_rps"], slo=limits, **part))
+                points.append(found.open(arm, axes["rate_rps"], slo.scaled(scale)))
+    baseline = [point for point in closed.values() if point.arm == run.baseline]
+    ended = any(cell.axes.get("step") == "open" for cell in read_plan(folder))
     return Study(
-        run=replace(run, requests=run.requests.assign(repeat=0)),
+        run=run,
         closed=list(closed.values()),
         open_by_scale=opened,
         slo=slo,
         good_fraction=float(told["good_fraction"]),
-        capacity_rps=float(run.capacity["capacity_rps"]),
+        saturated=baseline[-1] if baseline and ended else None,
     )
-
-
-def _window(episode: dict[str, Any]) -> tuple[float, float]:
-    phase = next(phase for phase in episode["phases"] if phase["name"] == CONGESTED)
-    return float(phase["start_s"]), float(phase["end_s"])

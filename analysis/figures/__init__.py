@@ -1,8 +1,9 @@
-"""The figures of a run, one module each.
+"""The figures of a comparison, one module each.
 
 A module has `POSITION` (its place in the report) and `draw(run) -> Figure`, or None where a figure
-is not about such a run; a new figure is one new file. `python -m analysis.figures FOLDER` draws all
-of them from the records alone.
+is not about such a run; a new figure is one new file. Where there are more arms than a figure can
+show apart, it is drawn once for every few treatments, each time with the baseline; a module with
+`ALL_ARMS` shows them all at once.
 """
 
 import importlib
@@ -12,8 +13,12 @@ import pkgutil
 from pathlib import Path
 from types import ModuleType
 
+from analysis.frames import Run, load_run
+
 # Before matplotlib is imported anywhere: a backend inherited from a notebook may not exist here.
 os.environ["MPLBACKEND"] = "agg"
+
+TREATMENTS_A_FIGURE = 5
 
 
 def modules() -> list[ModuleType]:
@@ -45,7 +50,6 @@ def draw(folder: Path) -> list[Path]:
     import matplotlib.pyplot as plt  # noqa: PLC0415 - seconds to import, for drawing only
 
     from analysis.figures import style  # noqa: PLC0415
-    from analysis.frames import load_run  # noqa: PLC0415
 
     run = load_run(folder)
     target = run.folder / "figures"
@@ -53,9 +57,22 @@ def draw(folder: Path) -> list[Path]:
     style.use_style()
     files: list[Path] = []
     for module in modules():
-        figure = module.draw(run)
-        if figure is None:
-            continue
-        files += style.save(figure, target, module.__name__.rsplit(".", 1)[1])
-        plt.close(figure)
+        parts = [run] if hasattr(module, "ALL_ARMS") else few_arms(run)
+        for number, part in enumerate(parts, 1):
+            figure = module.draw(part)
+            if figure is None:
+                continue
+            name = module.__name__.rsplit(".", 1)[1]
+            files += style.save(figure, target, name if len(parts) == 1 else f"{name}_{number}")
+            plt.close(figure)
     return files
+
+
+def few_arms(run: Run) -> list[Run]:
+    """Return the run in parts of the baseline and a few treatments each."""
+    if len(run.treatments) <= TREATMENTS_A_FIGURE:
+        return [run]
+    return [
+        run.of_arms([run.baseline, *run.treatments[start : start + TREATMENTS_A_FIGURE]])
+        for start in range(0, len(run.treatments), TREATMENTS_A_FIGURE)
+    ]

@@ -31,7 +31,8 @@ def draw(study: Study) -> Figure:
     below.set(xlabel="offered rate (requests/s)", ylabel="mean e2e,\nservice (+) latency (s)")
     style.log_seconds(below, "y")
     for axes in (above, below):
-        axes.axvline(study.capacity_rps, color="0.85", linewidth=1.0, zorder=0)
+        if study.capacity_rps is not None:
+            axes.axvline(study.capacity_rps, color="0.85", linewidth=1.0, zorder=0)
         axes.grid(visible=True, alpha=0.5)
     style.legend(study.run, figure, above)
     style.caption(

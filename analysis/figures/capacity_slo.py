@@ -29,7 +29,8 @@ def draw(study: Study) -> Figure:
     above.set(ylabel="good fraction", ylim=(-0.02, 1.04))
     below.set(xlabel="offered rate (requests/s)", ylabel="goodput (requests/s)", ylim=(0, None))
     for axes in (above, below):
-        axes.axvline(study.capacity_rps, color="0.75", linewidth=1.5, zorder=0)
+        if study.capacity_rps is not None:
+            axes.axvline(study.capacity_rps, color="0.75", linewidth=1.5, zorder=0)
         axes.grid(visible=True, alpha=0.5)
     style.legend(study.run, figure, above)
     style.caption(

@@ -23,7 +23,8 @@ def draw(study: Study) -> Figure:
             for rate, scale in zip(rates, scales, strict=True)
         ]
         axes.plot(scales, bounds, linestyle="", marker="^", markersize=8, color=look["color"])
-    axes.axhline(study.capacity_rps, color="0.75", linewidth=1.5, zorder=0)
+    if study.capacity_rps is not None:
+        axes.axhline(study.capacity_rps, color="0.75", linewidth=1.5, zorder=0)
     axes.set(
         xlabel="limits of the SLO / configured limits",
         ylabel="highest good rate\n(requests/s)",

@@ -49,9 +49,10 @@ def window_means(run: Run) -> pd.DataFrame:
 
 def _mark_largest_ratio(run: Run, axes: Axes) -> None:
     """Draw the distance that the paper's "up to 8x" is about, where one treatment is compared."""
-    if len(run.arms) != 2:
+    paper_arm = run.treatments[0] if len(run.treatments) == 1 else run.paper_arm
+    if paper_arm not in run.treatments:
         return
-    pairs = pair_arms(run, run.treatments[0])
+    pairs = pair_arms(run, paper_arm)
     if isinstance(pairs, str):
         return
     windows = pairs.windows

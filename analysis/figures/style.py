@@ -159,8 +159,10 @@ def caption(run: Run, figure: Figure, text: str) -> None:
 
 def caption_lines(figure: Figure, text: str, warnings: Sequence[str] = ()) -> None:
     """Write a caption that names its source itself; for figures that are not of one run."""
-    lines = textwrap.wrap(text, CAPTION_CHARACTERS)
-    warnings = [line for warning in warnings for line in textwrap.wrap(warning, BOLD_CHARACTERS)]
+    columns = figure.get_figwidth() / WIDTH_IN
+    lines = textwrap.wrap(text, int(columns * CAPTION_CHARACTERS))
+    bold = int(columns * BOLD_CHARACTERS)
+    warnings = [line for warning in warnings for line in textwrap.wrap(warning, bold)]
     height_in = float(figure.get_figheight())
     line_in = CAPTION_PT * 1.3 / 72
     share = ((len(lines) + len(warnings)) * line_in + 0.06) / height_in

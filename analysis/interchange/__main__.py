@@ -8,7 +8,7 @@ from rich.console import Console
 
 import analysis.interchange
 from analysis.interchange.combine import combine, export
-from analysis.tables import arms_table
+from analysis.tables import print_arms
 from bellman.errors import RunError
 
 
@@ -25,7 +25,7 @@ def main(arguments: list[str]) -> int:
                     raise RunError(f"{out} exists; give a new folder")
                 combine(Path(out), [(name, Path(path)) for name, path in pairs])
                 summary = json.loads((Path(out) / "summary.json").read_text())
-                Console().print(arms_table(summary))
+                print_arms(summary, Console())
             case _:
                 print(analysis.interchange.__doc__, file=sys.stderr)
                 return 2

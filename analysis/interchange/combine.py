@@ -49,7 +49,7 @@ def combine(target: Path, sources: list[tuple[str, Path]]) -> None:
     write_json(ended, target / "episodes.json")
     write_parquet(pa.Table.from_pylist(rows, REQUESTS), target / "requests.parquet")
     arms = list(dict.fromkeys(request["arm"] for request in rows))
-    write_json({"baseline": arms[0], "treatments": arms[1:]}, target / "arms.json")
+    write_json({"baseline": arms[0], "arms": arms}, target / "study.json")
     write_json(jsonable(summary(load_run(target))), target / "summary.json")
 
 

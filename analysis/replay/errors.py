@@ -53,8 +53,8 @@ METRICS: dict[str, tuple[str, Metric]] = {
 
 
 def load(folder: Path) -> tuple[Run, Run]:
-    """Return the measured and the simulated run of a validation's folder."""
-    return load_run(folder / MEASURED), load_run(folder / SIMULATED)
+    """Return the measured and the simulated side of a gathered replay."""
+    return load_run(folder, {"engine": MEASURED}), load_run(folder, {"engine": SIMULATED})
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,31 +1,51 @@
 """What a finished replay shows: errors by arm, and the distributions that they come from."""
 
-import json
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 
+from analysis.frames import Run
 from analysis.plain import add_row
-from analysis.replay.errors import compare, load
+from analysis.plan import read_plan
+from analysis.replay.errors import Comparison, compare, load
 from analysis.summarize import jsonable
 from bellman.records import write_json
 
+FIT = "FitCell"
 
-def replay(folder: Path, console: Console, *, draw: bool) -> None:
-    """Print the tables of a replay; with `draw`, first write validation.json and the figure."""
+
+def replay(folder: Path, console: Console, *, make: bool, draw: bool) -> None:
+    """Print the tables of a replay; with `make`, first make everything they come from."""
     measured, simulated = load(folder)
     comparisons = compare(measured, simulated)
-    if draw:
-        # Imported here: a run that is only shown again does not wait for the drawing library.
-        from analysis.figures import replay_latency, style  # noqa: PLC0415
-
+    if make:
         write_json([jsonable(asdict(found)) for found in comparisons], folder / "validation.json")
-        target = folder / "figures"
-        target.mkdir(exist_ok=True)
-        style.use_style()
-        style.save(replay_latency.draw(measured, simulated), target, "replay_latency")
+    if make and draw:
+        draw_figure(measured, simulated, folder / "figures")
+    show(comparisons, console)
+    console.print(fit_line(folder), markup=False)
+    for run in (measured, simulated):
+        if run.invalid_text:
+            console.print(f"INVALID RUN ({run.source}): {run.invalid_text}", style="bold red")
+    console.print(f"records, figure and validation.json: {folder}", markup=False, soft_wrap=True)
+
+
+def draw_figure(measured: Run, simulated: Run, target: Path) -> None:
+    """Draw the latencies of both sides."""
+    # Imported here: a run that is only shown again does not wait for the drawing library.
+    from analysis.figures import replay_latency, style  # noqa: PLC0415
+
+    target.mkdir(exist_ok=True)
+    style.use_style()
+    style.save(replay_latency.draw(measured, simulated), target, "replay_latency")
+
+
+def show(comparisons: Sequence[Comparison], console: Console) -> None:
+    """Print what was compared."""
     table = Table(title="the simulated engine against the real one", title_justify="left")
     for name in ("arm", "metric", "unit", "measured", "simulated", "error", "target"):
         table.add_column(name, justify="right" if name in NUMBERS else "left")
@@ -33,13 +53,6 @@ def replay(folder: Path, console: Console, *, draw: bool) -> None:
         values = [number(found.measured), number(found.simulated), percent(found.error)]
         add_row(table, found.arm, found.metric, found.unit, *values, found.target)
     console.print(table)
-    console.print(fit_line(folder))
-    for run in (measured, simulated):
-        if run.invalid_text:
-            console.print(
-                f"INVALID RUN ({run.source}): {run.invalid_text}", style="bold red", markup=False
-            )
-    console.print(f"records, figure and validation.json: {folder}", markup=False, soft_wrap=True)
 
 
 NUMBERS = ("measured", "simulated", "error")
@@ -47,15 +60,22 @@ NUMBERS = ("measured", "simulated", "error")
 
 def fit_line(folder: Path) -> str:
     """Return how well the step time fits its batches, and how the machine's speed changed."""
-    fit = json.loads((folder / "fit.json").read_text())
-    batches, drift = fit["batches"], fit.get("drift")
-    drifted = f"{min(drift):+.1%} to {max(drift):+.1%} (drift and noise)" if drift else "n/a"
+    fit = fitted(folder)
+    if fit is None:
+        return "step time: not fitted, the measurement did not end"
+    batches, drift = fit["batches"], fit["drift"]
+    drifted = f"{min(drift):+.1%} to {max(drift):+.1%} (drift and noise)"
     found = [abs(batch[name]) for batch in batches for name in ("first_error", "last_error")]
     return (
         f"step time fitted to {len(batches)} batches on the idle engine, none of these episodes: "
         f"error mean {sum(found) / len(found):.1%}, largest {max(found):.1%}; batches after the "
         f"episodes against before them: {drifted}"
     )
+
+
+def fitted(folder: Path) -> dict[str, Any] | None:
+    """Return what the fit's cell says; None where it is not done."""
+    return next((cell.content for cell in read_plan(folder) if cell.kind == FIT), None)
 
 
 def number(value: float | None) -> str:

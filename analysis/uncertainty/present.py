@@ -1,6 +1,5 @@
 """What a finished uncertainty study shows: the claims' range, and what moves them most."""
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -9,7 +8,13 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from analysis import read
+from analysis.grid.results import write_results
 from analysis.plain import add_row
+from bellman.errors import RunError
+from bellman.records import write_json
+
+UNCERTAINTY = "uncertainty.json"
 
 CLAIMS = {
     "end-to-end latency": "e2e latency, times lower",
@@ -38,14 +43,39 @@ class Range:
         return self.high - self.low
 
 
-def tornado(folder: Path, console: Console, *, draw: bool) -> None:
-    """Print the ranges; with `draw`, first draw the figure."""
-    study = json.loads((folder / "uncertainty.json").read_text())
-    if draw:
+def tornado(folder: Path, console: Console, *, make: bool, draw: bool) -> None:
+    """Print the ranges; with `make`, first write uncertainty.json and, by `draw`, the figure."""
+    if make:
+        write_json(summary(write_results(folder), read_treatment(folder)), folder / UNCERTAINTY)
+    study = read.json_file(folder / UNCERTAINTY, {})
+    if make and draw:
         draw_figure(study, folder / "figures")
     for claim in CLAIMS:
         console.print(claim_table(study, claim))
     console.print(f"records, figure and uncertainty.json: {folder}", markup=False, soft_wrap=True)
+
+
+def read_treatment(folder: Path) -> str:
+    """Return the arm whose claims are shown: the paper's, else the first that is compared."""
+    study = read.json_file(folder / "study.json", {})
+    treatments = [name for name in study["arms"] if name != study["baseline"]]
+    if not treatments:
+        raise RunError(f"{folder}: one arm alone, nothing is compared")
+    return str(study["paper_arm"] if study["paper_arm"] in treatments else treatments[0])
+
+
+def summary(grid: dict[str, Any], treatment: str) -> dict[str, object]:
+    """Return coefficient, factor and the estimate of each claim and companion, at every point."""
+    results = []
+    for point in grid["points"]:
+        claims: dict[str, float | None] = {}
+        for claim in point["claims"]:
+            if claim["treatment"] == treatment:
+                claims[claim["claim"]] = claim["estimate"]
+                for companion in claim["companions"]:
+                    claims[f"{claim['claim']}: {companion['name']}"] = companion["estimate"]
+        results.append({**point["axes"], "claims": claims})
+    return {"source": grid["source"], "treatment": treatment, "results": results}
 
 
 def estimates(study: dict[str, object], claim: str) -> list[tuple[str, float, float]]:

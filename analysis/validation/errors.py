@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+STEADY_STATES = "steady_states.parquet"
 METRICS = {
     "itl_median_ms": "median ITL",
     "output_tokens_per_s": "output tokens/s",
@@ -32,7 +33,7 @@ class ErrorSummary:
 
 def load(folder: Path) -> pd.DataFrame:
     """Return the records of a validation run with a relative error a metric."""
-    frame = pd.read_parquet(folder / "steady_states.parquet")
+    frame = pd.read_parquet(folder / STEADY_STATES)
     for metric in METRICS:
         frame[f"{metric}_error"] = frame[f"{metric}_simulated"] / frame[f"{metric}_measured"] - 1
     return frame

@@ -1,27 +1,33 @@
 """What a finished validation shows: errors by profile, row by row, and with other prompts."""
 
-import json
 import math
 from dataclasses import asdict
 from pathlib import Path
 
 import pandas as pd
+import pyarrow as pa
 from rich.console import Console
 from rich.table import Table
 
+from analysis import read
 from analysis.plain import add_row
+from analysis.plan import read_plan
 from analysis.rows import NOT_MEASURED
 from analysis.summarize import jsonable
-from analysis.validation.errors import METRICS, load, summarize, verdict
-from bellman.records import write_json
+from analysis.validation.errors import METRICS, STEADY_STATES, load, summarize, verdict
+from bellman.errors import RunError
+from bellman.records import write_json, write_parquet
 
 
-def validation(folder: Path, console: Console, *, draw: bool) -> None:
-    """Print the tables of a validation run; with `draw`, first write its results and figures."""
+def validation(folder: Path, console: Console, *, make: bool, draw: bool) -> None:
+    """Print the tables of a validation; with `make`, first make everything they come from."""
+    if make:
+        write_parquet(gathered(folder), folder / STEADY_STATES)
     frame = load(folder)
-    about = json.loads((folder / "validation_source.json").read_text())
-    if draw:
+    about = read.json_file(folder / "study.json", {})
+    if make:
         write_json(jsonable(results(frame)), folder / "validation.json")
+    if make and draw:
         draw_figures(frame, folder / "figures")
     console.print(summary_table(frame))
     console.print(rows_table(frame))
@@ -31,11 +37,20 @@ def validation(folder: Path, console: Console, *, draw: bool) -> None:
             f"rows without a profile: {', '.join(about['without_profile'])}", markup=False
         )
     console.print(
-        f"measured rows: {about['rows']}; the other side is {about['source']}. The prompt lengths "
+        f"measured rows: {about['rows']}; the other side is simulated. The prompt lengths "
         "of those rows are not published: their means are assumed, as fitted on the fitted rows.",
         markup=False,
     )
     console.print(f"records, figures and validation.json: {folder}", markup=False, soft_wrap=True)
+
+
+def gathered(folder: Path) -> pa.Table:
+    """Return the records of all cells that are done; raises `RunError` where none is."""
+    contents = [cell.content for cell in read_plan(folder)]
+    records = [record for content in contents if content for record in content["records"]]
+    if not records:
+        raise RunError(f"{folder}: no row was simulated yet")
+    return pa.Table.from_pylist(records)
 
 
 def results(frame: pd.DataFrame) -> list[dict[str, object]]:

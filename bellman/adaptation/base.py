@@ -6,9 +6,5 @@ from typing import Protocol
 class Adaptation(Protocol):
     """A pure function from the congestion level to the share of the default length to ask for."""
 
-    @property
-    def name(self) -> str:
-        """Part of the arm's description."""
-
     def scale(self, level: float) -> float:
         """Return the wanted length / default length, in (0, 1], never rising with `level`."""

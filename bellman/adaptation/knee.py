@@ -15,7 +15,6 @@ class Knee:
     knee_level: float
     full_level: float
     alpha_min: float
-    name: str = "knee"
 
     def __post_init__(self) -> None:
         """Check the ranges."""

@@ -11,7 +11,6 @@ class Linear:
 
     alpha_min: float
     """Smallest scale ever asked for (ours)."""
-    name: str = "linear"
 
     def __post_init__(self) -> None:
         """Check the range."""

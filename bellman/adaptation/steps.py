@@ -13,7 +13,6 @@ class Steps:
     """Thresholds of the level, rising from 0."""
     scales: list[float] = field(default_factory=list)
     """Scale from each threshold on, falling from 1."""
-    name: str = "steps"
 
     def __post_init__(self) -> None:
         """Check the ranges."""

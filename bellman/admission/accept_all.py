@@ -9,8 +9,6 @@ from bellman.sensing.observation import Observation
 class AcceptAll:
     """Accept everything."""
 
-    name: str = ""
-
     def refuse(self, observation: Observation) -> str | None:
         """Accept."""
         return None

@@ -8,9 +8,5 @@ from bellman.sensing.observation import Observation
 class Admission(Protocol):
     """Decides at the server's door, before the engine sees the request."""
 
-    @property
-    def name(self) -> str:
-        """Part of the arm's name in records and figures; empty for `accept_all`."""
-
     def refuse(self, observation: Observation) -> str | None:
         """Return the reason for refusing a request that arrives now (HTTP 429), or None."""

@@ -12,7 +12,6 @@ class QueueLimit:
 
     limit: int
     """Outstanding requests, running and waiting."""
-    name: str = "queue_limit"
 
     def __post_init__(self) -> None:
         """Check the range."""

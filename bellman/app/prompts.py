@@ -5,8 +5,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from bellman.app.prompt import summary_prompt
-from bellman.app.words import count_words
 from bellman.corpus.base import Document
+from bellman.words import count_words
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,10 +9,10 @@ from bellman.app.budget import BudgetRules
 from bellman.app.prompts import PromptBook
 from bellman.app.texts import TextStore
 from bellman.engines.base import Completion, EngineSession, Request, RequestFailed
-from bellman.engines.source import Source
 from bellman.load.schedule import ScheduledRequest
 from bellman.records import RequestRecord
 from bellman.signal import SignalReceiver
+from bellman.source import Source
 
 
 @dataclass(frozen=True, slots=True)

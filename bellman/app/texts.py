@@ -3,9 +3,9 @@
 import hashlib
 from dataclasses import dataclass
 
-from bellman.app.words import count_words
 from bellman.foreign_text import whole_characters
 from bellman.records import JsonLinesWriter
+from bellman.words import count_words
 
 
 @dataclass(frozen=True, slots=True)

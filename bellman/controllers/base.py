@@ -24,10 +24,6 @@ class Level:
 class Controller(Protocol):
     """A control law: a frozen dataclass of its parameters, without clock, engine or randomness."""
 
-    @property
-    def name(self) -> str:
-        """The arm's name in records and figures."""
-
     def start(self) -> Any:
         """Return the state before the first observation."""
 

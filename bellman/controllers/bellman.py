@@ -20,7 +20,6 @@ class QueueLaw:
     """Outstanding requests from which congestion is full."""
     max_step: float
     """Largest change of the level in one control period, up or down."""
-    name: str = "bellman"
 
     def __post_init__(self) -> None:
         """Check the ranges."""

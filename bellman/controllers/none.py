@@ -10,8 +10,6 @@ from bellman.sensing.observation import Observation
 class NoControl:
     """Publish level 0 whatever happens."""
 
-    name: str = "none"
-
     def start(self) -> Level:
         """Return level 0."""
         return Level(0.0)

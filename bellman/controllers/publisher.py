@@ -53,7 +53,9 @@ class SignalPublisher:
         try:
             state = self._controller.update(self._state, self._sense(), dt_s)
             if not math.isfinite(state.level):
-                raise ValueError(f"the law {self._controller.name} gave the level {state.level}")
+                raise ValueError(
+                    f"the law {type(self._controller).__name__} gave the level {state.level}"
+                )
         except Exception as error:  # of any sensor and any law: the server goes on answering
             self._withdraw(error)
             return

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bellman.app.words import count_words
 from bellman.corpus.base import Corpus, Document
 from bellman.corpus.detokenize import detokenize_sentences
 from bellman.corpus.documents import corpus_from_documents, require_limit
 from bellman.errors import RunError, require
+from bellman.words import count_words
 
 FIRST_YEAR = 2016
 LICENCE = "CC BY 4.0 (ACL Anthology, papers of 2016 and later)"

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from bellman.engines.source import Source
+from bellman.source import Source
 
 
 @dataclass(frozen=True, slots=True)

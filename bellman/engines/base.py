@@ -10,9 +10,9 @@ from bellman.admission.base import Admission
 from bellman.app.obedience import Obedience
 from bellman.controllers.base import Controller
 from bellman.energy.base import EnergyMeter, LocalServer
-from bellman.engines.source import Source
 from bellman.sensing.observation import Observation
 from bellman.signal import format_level
+from bellman.source import Source
 
 HeadersCallback = Callable[[Sequence[str]], None]
 """Takes all values of the congestion header, once, when a response's headers arrive."""

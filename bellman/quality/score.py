@@ -13,7 +13,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from bellman.app.texts import text_id
-from bellman.app.words import count_words
 from bellman.corpus.base import Corpus, Document
 from bellman.corpus.sentences import split_sentences
 from bellman.errors import RunError, require
@@ -21,6 +20,7 @@ from bellman.foreign_text import whole_characters
 from bellman.quality.random_sentences import random_sentences
 from bellman.quality.tokenizer import LITERAL_NEWLINE
 from bellman.records import write_parquet
+from bellman.words import count_words
 
 METRIC = Path(__file__).with_name("rouge_metric.py")
 ROUGE_TYPES = ("rouge1", "rouge2", "rougeL", "rougeLsum")
@@ -68,11 +68,15 @@ def score_folder(folder: Path, corpus: Corpus, config: RougeQuality) -> None:
     texts = pq.read_table(folder / "texts.parquet", columns=["document_id", "text"]).to_pydict()
     pairs = zip(texts["document_id"], texts["text"], strict=True)
     table = pa.Table.from_pandas(score_texts(pairs, corpus, config), QUALITY, preserve_index=False)
-    made = {"metric": "ROUGE", "rouge_score": version("rouge-score"), **asdict(config)}
     write_parquet(
-        table.replace_schema_metadata({METADATA_KEY: json.dumps(made).encode()}),
+        table.replace_schema_metadata({METADATA_KEY: json.dumps(made_with(config)).encode()}),
         folder / "quality.parquet",
     )
+
+
+def made_with(config: RougeQuality) -> dict[str, object]:
+    """Return what determines the scores of a text, for the metadata of `quality.parquet`."""
+    return {"metric": "ROUGE", "rouge_score": version("rouge-score"), **asdict(config)}
 
 
 def score_texts(

@@ -50,6 +50,8 @@ class Synthetic:
     """Arm -> every n-th request of the congested phase is rejected."""
     fail_all: bool = False
     load_model: str = "open_loop.OpenLoop"
+    paper_arm: str | None = None
+    """None: the last one."""
 
     @property
     def capacity_rps(self) -> float:
@@ -234,7 +236,7 @@ def quality_rows(texts: list[dict]) -> list[dict]:
 
 
 def write_run(folder: Path, run: Synthetic = Synthetic()) -> Path:
-    """Write the folder as `compare` leaves it, before the analysis."""
+    """Write the folder as a paired study leaves it when it is gathered."""
     folder.mkdir(parents=True, exist_ok=True)
     phases = phase_rows(run)
     end_s = phases[-1]["end_s"] + run.drain_s
@@ -280,10 +282,6 @@ def write_run(folder: Path, run: Synthetic = Synthetic()) -> Path:
             )
     table = pa.Table.from_pylist(requests, schema=records.REQUESTS)
     records.write_parquet(table, folder / "requests.parquet")
-    with (folder / "requests.jsonl").open("w") as lines:
-        for row in requests:
-            kept = {name: row[name] for name in records.REQUESTS.names}
-            lines.write(json.dumps(kept) + "\n")
     records.write_parquet(pa.concat_tables(schedule), folder / "schedule.parquet")
     table = pa.Table.from_pylist(ticks, schema=records.TIMELINE)
     records.write_parquet(table, folder / "timeline.parquet")
@@ -304,10 +302,10 @@ def write_run(folder: Path, run: Synthetic = Synthetic()) -> Path:
         records.write_parquet(quality, folder / "quality.parquet")
     records.write_json({"windows": windows, "meters": []}, folder / "energy.json")
     records.write_json(episodes, folder / "episodes.json")
-    arms = {"baseline": run.arms[0], "treatments": list(run.arms[1:])}
-    records.write_json(arms, folder / "arms.json")
+    study = {"study": "Paired", "baseline": run.arms[0], "arms": list(run.arms)}
+    records.write_json(study | {"paper_arm": run.paper_arm or run.arms[-1]}, folder / "study.json")
     capacity = {"capacity_rps": run.capacity_rps, "method": "formula", "source": run.source}
-    records.write_json(capacity | {"duration_s": 0.0}, folder / "capacity.json")
+    records.write_json([capacity | {"axes": {}, "duration_s": 0.0}], folder / "capacity.json")
     provenance = {"python": "3.11", "commit": "synthetic"}
     records.write_json(provenance, folder / "provenance.json")
     status = {"status": "running", "process_id": 1, "process_started_s": 0.0}

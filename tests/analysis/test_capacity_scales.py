@@ -5,7 +5,7 @@ import io
 import pytest
 from rich.console import Console
 
-from analysis.capacity.points import OpenPoint, open_point
+from analysis.capacity.points import ClosedPoint, OpenPoint, open_point
 from analysis.capacity.present import conclusion, scale_table
 from analysis.capacity.result import by_scale, gain
 from analysis.capacity.study import Study
@@ -16,6 +16,7 @@ from tests.analysis.synthetic_run import Synthetic, write_run
 
 SLO = Slo(2.0, 0.1, 20.0)
 GRID = (1.0, 1.5, 2.0)
+SATURATED = ClosedPoint("none", 4, 100.0, 120, 1.2, None, None)
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +45,7 @@ def study(run, none: float, bellman: float) -> Study:
         1.0: points(run, "none", 0.0) + points(run, "bellman", 0.0),
         2.0: points(run, "none", none) + points(run, "bellman", bellman),
     }
-    return Study(run, [], scales, SLO, good_fraction=0.95, capacity_rps=1.2)
+    return Study(run, [], scales, SLO, good_fraction=0.95, saturated=SATURATED)
 
 
 @pytest.mark.parametrize(
@@ -76,9 +77,14 @@ def test_every_scale_has_its_limits_and_rates(run):
 
 def test_the_last_lines_say_what_is_not_known(run):
     found = study(run, 2.0, 2.0)
-    lines = conclusion(Study(run, [], {1.0: found.open_by_scale[2.0]}, SLO, 0.95, 1.2))
+    lines = conclusion(Study(run, [], {1.0: found.open_by_scale[2.0]}, SLO, 0.95, SATURATED))
     assert "none: highest rate with 95% good 2.00/s (every rate tried was good)" in lines[1]
     assert lines[-1] == "what bellman adds: n/a, no limit was found for none"
+
+
+def test_without_a_capacity_the_last_line_says_why(run):
+    lines = conclusion(Study(run, [], {1.0: []}, SLO, 0.95, None))
+    assert lines == ["capacity without control: n/a, its closed loop did not end"]
 
 
 def test_the_figure_is_drawn_with_scales_that_nothing_passes(run, tmp_path):

@@ -136,7 +136,19 @@ def test_many_arms_share_no_look(make_run):
     run = make_run(repeats=1, arms=("none", "a", "b", "c", "d", "e"))
     looks = {(style.palette(run)[arm], style.marker(run, arm)) for arm in run.arms}
     assert len(looks) == 6
-    assert len(texts(run)) == len(NAMES)
+    assert set(texts(run)) == {"comparison", *NAMES}
+
+
+def test_more_arms_than_a_figure_shows_apart_are_drawn_in_parts(tmp_path):
+    arms = ("none", *(f"bellman_{letter}" for letter in "abcdefgh"))
+    folder = write_run(tmp_path / "run", Synthetic(repeats=2, arms=arms))
+    summarize(folder)
+    names = {path.stem for path in figures.draw(folder)}
+    assert names == {"comparison", *(f"{name}_{part}" for name in NAMES for part in (1, 2))}
+    parts = figures.few_arms(load_run(folder))
+    assert [len(part.arms) for part in parts] == [6, 4]
+    assert {part.baseline for part in parts} == {"none"}
+    assert report.write(folder).read_text().count("data:image/png;base64,") == len(names)
 
 
 def test_the_report_is_one_self_contained_page(drawn):

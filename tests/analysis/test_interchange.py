@@ -52,7 +52,7 @@ def run(tmp_path):
     write_parquet(pa.Table.from_pylist(rows, REQUESTS), folder / "requests.parquet")
     text = {"text_id": "t1", "document_id": "d1", "text": "An answer."}
     write_parquet(pa.Table.from_pylist([text], TEXTS), folder / "texts.parquet")
-    write_json({"baseline": "none", "treatments": []}, folder / "arms.json")
+    write_json({"baseline": "none", "arms": ["none"]}, folder / "study.json")
     return folder
 
 

@@ -1,5 +1,6 @@
 """Errors between two runs of a queue whose speeds are known."""
 
+import io
 import json
 
 import pytest
@@ -7,7 +8,8 @@ from rich.console import Console
 
 from analysis.frames import load_run
 from analysis.replay.errors import METRICS, compare
-from analysis.replay.present import replay
+from analysis.replay.present import draw_figure, fit_line, show
+from bellman.records import write_json
 from tests.analysis.synthetic_run import Synthetic, write_run
 
 
@@ -40,18 +42,27 @@ def test_an_arm_without_an_answer_is_not_available(tmp_path):
     assert found["none", "e2e mean"].target == "n/a"
 
 
-def test_shows_a_folder(tmp_path, capsys):
-    write_run(tmp_path / "measured", Synthetic(source="measured"))
-    write_run(tmp_path / "simulated", Synthetic())
+def test_how_well_the_step_time_fits(tmp_path):
     batch = {"first_error": 0.01, "last_error": -0.03}
-    (tmp_path / "fit.json").write_text(
-        json.dumps({"batches": [batch, batch], "drift": [-0.01, 0.04]})
+    cell = {"key": "k", "kind": "FitCell", "label": "fit", "axes": {"engine": "simulated"}}
+    (tmp_path / "plan.jsonl").write_text(json.dumps(cell) + "\n")
+    assert fit_line(tmp_path) == "step time: not fitted, the measurement did not end"
+    (tmp_path / "episodes" / "k").mkdir(parents=True)
+    write_json(
+        {"batches": [batch, batch], "drift": [-0.01, 0.04]},
+        tmp_path / "episodes" / "k" / "episode.json",
     )
-    replay(tmp_path, Console(width=120), draw=True)
-    shown = capsys.readouterr().out
-    assert "error mean 2.0%, largest 3.0%" in shown
-    assert "against before them: -1.0% to +4.0% (drift and noise)" in shown
+    assert "error mean 2.0%, largest 3.0%" in fit_line(tmp_path)
+    assert "against before them: -1.0% to +4.0% (drift and noise)" in fit_line(tmp_path)
+
+
+def test_shows_what_was_compared(tmp_path):
+    measured = load_run(write_run(tmp_path / "measured", Synthetic(source="measured")))
+    simulated = load_run(write_run(tmp_path / "simulated", Synthetic()))
+    console = Console(width=120, record=True, file=io.StringIO())
+    show(compare(measured, simulated), console)
+    shown = console.export_text()
+    assert "+0.0%" in shown
+    assert "met (within 15%)" in shown
+    draw_figure(measured, simulated, tmp_path / "figures")
     assert (tmp_path / "figures" / "replay_latency.pdf").stat().st_size > 0
-    written = json.loads((tmp_path / "validation.json").read_text())
-    assert len(written) == 2 * len(METRICS)
-    assert all(row["error"] == 0 for row in written)

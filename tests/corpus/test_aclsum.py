@@ -3,10 +3,10 @@ import sys
 
 import pytest
 
-from bellman.app.words import count_words
 from bellman.corpus.aclsum import FIRST_YEAR, AclSum, anthology_year, document_from_paper
 from bellman.corpus.base import Corpus
 from bellman.errors import ConfigError
+from bellman.words import count_words
 
 
 @pytest.fixture(scope="module")

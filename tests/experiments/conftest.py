@@ -19,7 +19,6 @@ SMALL = (
     "capacity.duration_s=60",
     "corpus.limit_documents=12",
     "quality.random_draws=1",
-    "presentation=analysis.present.numbers",
 )
 """A few seconds of computing, enough for a backlog."""
 
@@ -38,13 +37,13 @@ def small(overrides: tuple[str, ...]) -> list[str]:
 @pytest.fixture(scope="session")
 def run_small(tmp_path_factory):
     """Return a function that runs the experiment with overrides and gives its folder, once each."""
-    folders: dict[tuple[str, ...], Path] = {}
+    folders: dict[tuple[object, ...], Path] = {}
 
-    def run(*overrides: str) -> Path:
-        if overrides not in folders:
+    def run(*overrides: str, draw: bool = False) -> Path:
+        if (*overrides, draw) not in folders:
             outputs = tmp_path_factory.mktemp("outputs")
             config = read_config(*small(overrides), f"outputs={outputs}", *overrides)
-            folders[overrides] = execute(config, Console(quiet=True))
-        return folders[overrides]
+            folders[*overrides, draw] = execute(config, Console(quiet=True), draw=draw)
+        return folders[*overrides, draw]
 
     return run

@@ -1,17 +1,18 @@
 """experiment=capacity, whole and small, in virtual time."""
 
+import io
 import json
-from pathlib import Path
 
+import pandas as pd
 import pytest
-from hydra import compose, initialize_config_dir
 from rich.console import Console
 
-from analysis.capacity.__main__ import main as present_again
+from analysis.plan import read_plan
+from analysis.present import main as present_again
 from bellman.errors import ConfigError, RunError
 from experiments.execute import execute
+from tests.experiments.conftest import read_config
 
-CONF = Path(__file__).parents[2] / "conf"
 SMALL = (
     "experiment=capacity",
     "corpus.limit_documents=12",
@@ -27,9 +28,11 @@ SMALL = (
 )
 
 
-def run(*overrides):
-    with initialize_config_dir(str(CONF), version_base="1.3"):
-        return execute(compose("config", overrides=list(overrides)), Console(quiet=True))
+QUIET = Console(quiet=True)
+
+
+def run(*overrides, console=QUIET):
+    return execute(read_config(*overrides), console)
 
 
 @pytest.fixture(scope="module")
@@ -38,35 +41,53 @@ def folder(tmp_path_factory):
 
 
 def test_the_study_has_every_step_with_both_arms(folder):
-    study = json.loads((folder / "study.json").read_text())
-    assert study["source"] == "simulated"
-    assert set(study["arms"]) == {"none", "bellman"}
-    for arm in study["arms"].values():
+    found = json.loads((folder / "result.json").read_text())
+    assert found["source"] == "simulated"
+    assert set(found["arms"]) == {"none", "bellman"}
+    for arm in found["arms"].values():
         clients = [point["clients"] for point in arm["closed"]]
         assert clients == [1, 2, 4]
-        rates = [point["rate_rps"] / study["capacity_rps"] for point in arm["open"]]
+        rates = [point["rate_rps"] / found["capacity_rps"] for point in arm["open"]]
         assert rates == pytest.approx([0.5, 1.0, 1.25, 1.5625])
-    assert study["invalid_points"] == []
+    assert found["invalid_points"] == []
     # Four clients' capacity is so little that every rate tried is served well: only a bound.
-    assert all(arm["no_limit_found"] for arm in study["arms"].values())
-    assert [row["scale"] for row in study["slo_scales"]] == [1.0, 2.0]
-    assert study["slo_scales"][1]["slo"] == {"ttft_s": 4.0, "tpot_s": 0.2, "e2e_s": 40.0}
-    capacity = json.loads((folder / "capacity.json").read_text())
-    assert capacity["capacity_rps"] == study["capacity_rps"]
-    assert capacity["concurrency"] == 4
+    assert all(arm["no_limit_found"] for arm in found["arms"].values())
+    assert [row["scale"] for row in found["slo_scales"]] == [1.0, 2.0]
+    assert found["slo_scales"][1]["slo"] == {"ttft_s": 4.0, "tpot_s": 0.2, "e2e_s": 40.0}
+    assert found["capacity_rps"] == found["arms"]["none"]["closed"][-1]["throughput_rps"]
+    assert found["capacity_clients"] == 4
+
+
+def test_the_plan_and_the_frames_tell_the_points_apart(folder):
+    axes = [cell.axes for cell in read_plan(folder)]
+    assert axes[:6] == [{"step": "closed", "clients": n} for n in (1, 1, 2, 2, 4, 4)]
+    assert all(set(where) == {"step", "rate_rps"} for where in axes[6:])
+    frame = pd.read_parquet(folder / "requests.parquet")
+    assert set(frame["clients"].dropna()) == {1, 2, 4}
+    assert frame.groupby("episode_id")[["step", "clients", "rate_rps"]].nunique().max().max() == 1
+
+
+def test_the_same_command_finds_all_points_done(folder):
+    before = {file: file.stat().st_mtime_ns for file in (folder / "episodes").rglob("*")}
+    output = io.StringIO()
+    outputs = folder.parents[1]
+    assert run(*SMALL, f"outputs={outputs}", console=Console(file=output, width=200)) == folder
+    assert "finished; shown again" in output.getvalue()
+    after = {file: file.stat().st_mtime_ns for file in (folder / "episodes").rglob("*")}
+    assert after == before
 
 
 def test_littles_law_holds_within_two_percent(folder):
-    study = json.loads((folder / "study.json").read_text())
-    assert study["littles_law"]["holds"] is True
-    for arm in study["arms"].values():
+    found = json.loads((folder / "result.json").read_text())
+    assert found["littles_law"]["holds"] is True
+    for arm in found["arms"].values():
         for point in arm["closed"]:
             assert point["outstanding"] == pytest.approx(point["clients"], rel=0.05)
             assert abs(point["littles_error"]) <= 0.02
 
 
 def test_below_saturation_everybody_is_served_well_by_both_arms_alike(folder):
-    arms = json.loads((folder / "study.json").read_text())["arms"]
+    arms = json.loads((folder / "result.json").read_text())["arms"]
     assert arms["none"]["open"] == [point | {"arm": "none"} for point in arms["bellman"]["open"]]
     assert all(point["good_fraction"] == 1.0 for point in arms["none"]["open"])
 
@@ -77,13 +98,13 @@ def test_tables_and_figures_come_from_the_records_alone(folder, capsys):
         for name in ("closed_loop", "slo", "slo_scale", "offered")
         for end in ("pdf", "png")
     }
-    before = json.loads((folder / "study.json").read_text())
+    before = json.loads((folder / "result.json").read_text())
     for path in (folder / "figures").iterdir():
         path.unlink()
-    (folder / "study.json").unlink()
+    (folder / "result.json").unlink()
     assert present_again([str(folder)]) == 0
     assert {path.name for path in (folder / "figures").iterdir()} == names
-    assert json.loads((folder / "study.json").read_text()) == before
+    assert json.loads((folder / "result.json").read_text()) == before
     shown = capsys.readouterr().out
     assert "not what users wait" in shown
     assert "(simulated)" in shown
@@ -99,24 +120,23 @@ def test_a_test_too_short_for_an_answer_is_repeated_until_there_are_enough(folde
         "study.closed_test_s=1",
         f"outputs={tmp_path}",
     )
-    episodes = json.loads((short / "episodes.json").read_text())
-    tests = [e for e in episodes if e["step"] == "closed" and e["arm"] == "none"]
-    assert len(tests) > len({test["clients"] for test in tests})
+    tests = [cell.axes for cell in read_plan(short) if cell.axes["step"] == "closed"]
+    assert len(tests) > 2 * len({test["clients"] for test in tests})
+    results = [json.loads((at / "result.json").read_text()) for at in (short, folder)]
     found, known = (
-        {point["clients"]: point for point in study["arms"]["none"]["closed"]}
-        for study in (json.loads((at / "study.json").read_text()) for at in (short, folder))
+        {point["clients"]: point for point in result["arms"]["none"]["closed"]}
+        for result in results
     )
     assert sorted(found) == [1, 2]
     for clients, point in found.items():
         assert point["completed"] >= 20
         assert point["throughput_rps"] == pytest.approx(known[clients]["throughput_rps"], rel=0.15)
-    capacity = json.loads((short / "capacity.json").read_text())
-    assert capacity["low_rps"] < capacity["capacity_rps"] < capacity["high_rps"]
+        assert point["low_rps"] < point["throughput_rps"] < point["high_rps"]
 
 
 def test_a_deadline_too_early_for_enough_answers_is_one_line_with_its_key(tmp_path):
     with pytest.raises(
-        RunError, match=r"^study\.closed_deadline_s=12: 1 clients had only \d answers in a test"
+        RunError, match=r"^study\.closed_deadline_s=12: 1 clients under none had only \d answers"
     ):
         run(
             *SMALL,

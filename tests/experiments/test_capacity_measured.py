@@ -31,7 +31,7 @@ async def test_a_server_of_four_places_and_half_a_second(tmp_path):
                 "slo.tpot_s=null",
             ),
         )
-    study = json.loads((tmp_path / "run" / "study.json").read_text())
+    study = json.loads((tmp_path / "run" / "result.json").read_text())
     assert study["source"] == "measured"
     assert study["capacity_rps"] == pytest.approx(8.0, rel=0.05)
     closed = {point["clients"]: point for point in study["arms"]["none"]["closed"]}

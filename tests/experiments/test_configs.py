@@ -12,6 +12,7 @@ from experiments.execute import prepare
 from experiments.messages import one_line
 from tests.experiments.conftest import CONF, read_config
 
+LAW = "arms.bellman.controller"
 NEEDS = {
     "arrivals/servegen": [f"arrivals.path={Path(__file__).parent}"],
     "arrivals/trace": [f"arrivals.path={__file__}"],
@@ -34,12 +35,11 @@ def options(group: str) -> list[str]:
 VARIANTS = [
     (group, option)
     for group in (
-        "adaptation",
-        "admission",
+        "arm",
         "arrivals",
-        "controller",
         "corpus",
         "energy",
+        "executor",
         "engine",
         "engine/bank",
         "engine/profile",
@@ -59,17 +59,37 @@ def test_every_experiment_is_valid(experiment):
 @pytest.mark.parametrize(("group", "option"), VARIANTS)
 def test_every_variant_is_valid(group, option):
     needed = NEEDS.get(f"{group}/{option}", [])
+    if group == "arm":
+        option = f"[{option}]"
+        needed = [f"baseline={option[1:-1]}"]
     read_settings(read_config(f"{group}={option}", *needed))
+
+
+@pytest.mark.parametrize("part", ["adaptation", "admission"])
+def test_every_part_of_an_arm_is_valid(part):
+    for option in options(part):
+        read_settings(read_config(f"{part}@arms.bellman.{part}={option}"))
 
 
 @pytest.mark.parametrize(
     ("override", "message"),
     [
-        ("controller.q_low=-1", "controller.q_low=-1.0: must be 0 or more"),
-        ("controller.q_high=10", "controller.q_high=10.0: must be greater than"),
-        ("controller.max_step=fast", "controller.max_step=fast: Value 'fast'"),
-        ("adaptation.alpha_min=1.5", "adaptation.alpha_min=1.5: must be in (0, 1]"),
-        ("baseline.adaptation.alpha_min=0", "baseline.adaptation.alpha_min=0.0: must be in (0"),
+        (
+            f"{LAW}.q_low=-1",
+            f"{LAW}.q_low=-1.0: must be 0 or more",
+        ),
+        (
+            f"{LAW}.q_high=10",
+            f"{LAW}.q_high=10.0: must be greater than",
+        ),
+        (
+            f"{LAW}.max_step=fast",
+            f"{LAW}.max_step=fast: Value 'fast'",
+        ),
+        ("congestion.alpha_min=1.5", "arms.none.adaptation.alpha_min=1.5: must be in (0, 1]"),
+        ("arms.none.adaptation.alpha_min=0", "arms.none.adaptation.alpha_min=0.0: must be in (0"),
+        ("baseline=bellmann", "baseline=bellmann: must be one of none, bellman"),
+        ("arm=[bellman]", "baseline=none: must be one of bellman"),
         ("arrivals.overload=-1", "arrivals.overload=-1.0: must be greater than 0"),
         ("arrivals.congested_s=0", "arrivals.congested_s=0.0: must be greater than 0"),
         ("arrivals.capacity_rps=-3", "arrivals.capacity_rps=-3.0"),
@@ -83,9 +103,12 @@ def test_every_variant_is_valid(group, option):
         ("engine.kv_blocks=0", "engine.kv_blocks=0"),
         ("corpus.limit_documents=0", "corpus.limit_documents=0"),
         ("application.task=poem", "application.task=poem: must be one of summary, answer"),
-        ("controller.q_lw=20", "controller.q_lw=20: unknown key of controller, known are q_low"),
+        (
+            f"{LAW}.q_lw=20",
+            f"{LAW}.q_lw=20: unknown key of {LAW}, known are",
+        ),
         ("controler=none", "controler=none: unknown key, known are engine, corpus"),
-        ("controller=pidd", "In 'config': Could not find 'controller/pidd' Available options"),
+        ("arm=[none,pidd]", "arm=[none,pidd]: pidd must be one of bellman, bellman_knee"),
         ("arrivals.overload=[", "arrivals.overload=[: no viable alternative"),
     ],
 )
@@ -100,17 +123,25 @@ def test_a_mistake_is_one_line_with_key_and_value(override, message):
 @pytest.mark.parametrize(
     ("override", "start"),
     [
-        ("controller=null", "Config group override must be a string"),
-        ("baseline.controller=bellman", "baseline.controller=bellman: must be one of"),
+        ("arms.bellman.controller=none", "arms.bellman.controller=none: must be one of"),
+        ("+arms.x={controller: 1}", "arms.x.controller=1: must be one of"),
+        ("arms.bellman=null", "arms.bellman=None: must be a mapping with controller"),
+        ("study=grid", "study.axes"),
         ("engine.bank=foo", "engine.bank=foo: a variant is chosen by engine/bank=..., known are"),
         ("engine.profile=foo", "engine.profile=foo: a variant is chosen by engine/profile=..."),
         ("signal=null", "signal=None: must be a mapping with period_s"),
         ("application=3", "application=3: must be a mapping with"),
-        ("controller._target_=foo.Bar", "controller._target_=foo.Bar: must be a dotted path"),
-        ("procedure=experiments.nothing", "procedure=experiments.nothing: must be a dotted path"),
+        (
+            f"{LAW}._target_=foo.Bar",
+            f"{LAW}._target_=foo.Bar: must",
+        ),
+        ("study._target_=experiments.nothing", "study._target_=experiments.nothing: must be a"),
         ("arrivals.overload=inf", "arrivals.overload=inf: must be a finite number"),
-        ("baseline.adaptation.alpha_min=2", "baseline.adaptation.alpha_min=2.0: must be in (0, 1]"),
-        ("adaptation.calibrated=true", "adaptation.calibrated=True: needs a recorded"),
+        ("arms.none.adaptation.alpha_min=2", "arms.none.adaptation.alpha_min=2.0: must be in (0"),
+        (
+            "arms.bellman.adaptation.calibrated=true",
+            "arms.bellman.adaptation.calibrated=True: needs",
+        ),
         ("corpus=jsonl", "corpus.path"),
     ],
 )
@@ -126,7 +157,11 @@ def test_a_mistake_is_found_before_anything_runs(override, start, tmp_path):
 
 
 def test_a_mapping_under_a_group_is_not_taken_for_a_variants_name():
-    overrides = ["engine/bank=recorded", "engine.bank={path: my.parquet}", "controller.q_lw=20"]
+    overrides = [
+        "engine/bank=recorded",
+        "engine.bank={path: my.parquet}",
+        f"{LAW}.q_lw=20",
+    ]
     with pytest.raises((ConfigError, HydraException, OmegaConfBaseException)) as caught:
         read_settings(read_config(*overrides))
-    assert one_line(caught.value, overrides).startswith("controller.q_lw=20: unknown key")
+    assert one_line(caught.value, overrides).startswith(f"{LAW}.q_lw=20: unknown key")

@@ -12,13 +12,11 @@ from rich.console import Console
 
 from analysis import present
 from analysis.frames import load_run
-from bellman.errors import ConfigError, RunError
+from bellman.errors import RunError
 from experiments import preflight
 from experiments.execute import execute
 from tests.experiments.conftest import read_config
 from tests.experiments.test_sweep import ROOT, TINY
-
-SHOWN = tuple(entry for entry in TINY if not entry.startswith("presentation="))
 
 
 def run(place: Path, *arguments: str, **how: Any) -> subprocess.CompletedProcess[str]:
@@ -51,7 +49,7 @@ def test_a_cache_that_cannot_be_written_stops_before_anything_runs(tmp_path):
 def test_an_inherited_backend_and_an_ascii_terminal_do_no_harm(tmp_path):
     odd = {"MPLBACKEND": "nonexistent", "LC_ALL": "C", "PYTHONUTF8": "0", "TERM": ""}
     odd["PYTHONCOERCECLOCALE"] = "0"
-    result = run(tmp_path, *SHOWN, env=odd, stdout=subprocess.DEVNULL)
+    result = run(tmp_path, *TINY, env=odd, stdout=subprocess.DEVNULL)
     assert result.returncode == 0, result.stderr
     assert list((tmp_path / "run" / "figures").glob("*.pdf"))
 
@@ -74,17 +72,15 @@ def test_output_that_goes_nowhere_ends_no_run(tmp_path, where):
         assert json.loads(line)["status"] == "ok"
 
 
-@pytest.mark.parametrize(
-    "failing", ["experiments.execute.score_folder", "analysis.present.summarize"]
-)
+@pytest.mark.parametrize("failing", ["score", "summarize"])
 def test_a_failure_at_the_end_is_no_lost_run(tmp_path, monkeypatch, failing):
     config = read_config(*TINY, f"folder={tmp_path / 'run'}")
 
-    def fail(*_: object) -> None:
+    def fail(_: Path) -> None:
         raise ZeroDivisionError("a mistake")
 
     with monkeypatch.context() as broken:
-        broken.setattr(failing, fail)
+        broken.setattr(present, failing, fail)
         with pytest.raises(RunError, match=r"every record is there; python -m analysis\.present"):
             execute(config, Console(quiet=True))
     assert status(tmp_path / "run")["status"] == "recorded"
@@ -117,11 +113,3 @@ def test_a_folder_that_is_removed_while_the_run_writes_ends_it_in_one_line(tmp_p
 
     with pytest.raises(FileNotFoundError, match="Removed during the run"):
         execute(config, Removes(quiet=True))
-
-
-@pytest.mark.parametrize(
-    "name", ["os.system", "analysis.present.get_method", "analysis.figures.os.system", None]
-)
-def test_a_folder_from_anywhere_names_nothing_but_presentations(name):
-    with pytest.raises(ConfigError, match="presentation="):
-        present.named_presentation(name)

@@ -22,7 +22,6 @@ TINY = (
     "arrivals.recovery_s=5",
     "corpus.limit_documents=4",
     "quality.random_draws=0",
-    "presentation=analysis.present.numbers",
 )
 
 

@@ -2,16 +2,16 @@
 
 import json
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 from rich.console import Console
 
+from analysis.plan import read_plan
 from bellman.engines.openai.child import child_server
 from bellman.errors import ConfigError, RunError
 from bellman.settings import read_settings
 from experiments.execute import execute
-from experiments.replay_study import given_or_reported
+from experiments.studies.replay import given_or_reported
 from tests.experiments.conftest import read_config
 from tests.servers import MOCK
 
@@ -26,7 +26,7 @@ def test_a_simulated_engine_is_no_measure(tmp_path):
         f"folder={tmp_path / 'run'}",
         *LIMITS,
     )
-    with pytest.raises(RunError, match="engine=vllm"):
+    with pytest.raises(ConfigError, match=r"^engine=simulated: must be a real one.* engine=vllm"):
         execute(read_config(*overrides), Console(quiet=True))
 
 
@@ -56,11 +56,10 @@ def test_limits_that_nobody_says_are_asked_for():
 
 def test_the_cache_that_the_server_says_must_hold_a_whole_sequence():
     study = read_settings(read_config(REPLAY)).study
-    small = SimpleNamespace(describe=lambda: {"kv_blocks": 10, "kv_block_size": 16})
     with pytest.raises(RunError, match=r"study\.kv_blocks=10: must hold study\.max_model_len=4096"):
-        study.cache(small)
-    enough = SimpleNamespace(describe=lambda: {"kv_blocks": 5824, "kv_block_size": 16})
-    assert study.cache(enough) == (5824, 16)
+        study.limits({"kv_blocks": 10, "kv_block_size": 16})
+    limits = study.limits({"kv_blocks": 5824, "kv_block_size": 16})
+    assert (limits["kv_blocks"], limits["block_size"]) == (5824, 16)
 
 
 LIMITS = (
@@ -88,7 +87,7 @@ async def test_replays_what_a_real_server_served(tmp_path):
     for arm in ("none", "bellman"):
         assert abs(found[arm, "e2e mean"]["error"]) < 0.3
     assert (folder / "figures" / "replay_latency.png").exists()
-    fit = json.loads((folder / "fit.json").read_text())
+    (fit,) = [cell.content for cell in read_plan(folder) if cell.kind == "FitCell"]
     assert fit["step_time"]["floor_ms"] == pytest.approx(10, rel=0.3)
     assert [batch["requests"] for batch in fit["batches"]] == [1, 4, 10]
     assert len(fit["drift"]) == 3
@@ -112,7 +111,7 @@ async def run_replay(url: str, behaviour: dict[str, object], folder: Path) -> Pa
         *("model=mock", "energy=none", f"folder={folder}", *LIMITS),
         *("arrivals.capacity_rps=6", "arrivals.overload=2", "arrivals.warmup_s=1"),
         *("arrivals.calm_s=2", "arrivals.congested_s=10", "arrivals.recovery_s=2"),
-        *("application.default_words=53", "controller.q_high=12", "repeats=1"),
+        *("application.default_words=53", "congestion.q_high=12", "repeats=1"),
         *("corpus.limit_documents=3", "drain_s=60", "signal.period_s=0.2"),
     )
     assert await process.wait() == 0

@@ -143,7 +143,7 @@ async def test_a_killed_run_is_rebuilt_from_its_lines_by_one_command(mock, tmp_p
     await process.wait()
     assert not (folder / "summary.json").exists()
     rebuild = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "analysis.rebuild", str(folder)),
+        *(sys.executable, "-m", "analysis.present", str(folder)),
         cwd=ROOT,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,

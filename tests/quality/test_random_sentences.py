@@ -1,8 +1,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bellman.app.words import count_words
 from bellman.quality.random_sentences import random_sentences
+from bellman.words import count_words
 
 SENTENCES = [f"s{number} " + "x " * number for number in range(1, 9)]
 TOTAL_WORDS = sum(map(count_words, SENTENCES))

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 from urllib.parse import urlsplit
 
 import aiohttp
@@ -23,9 +23,9 @@ from bellman.engines.openai.fetch import NoReply, fetch
 from bellman.engines.openai.kv_cache import read_kv_cache
 from bellman.engines.openai.prefix_cache import WANTED, PrefixCache, choose
 from bellman.engines.openai.session import ChatServer, OpenAISession
-from bellman.engines.source import Source
 from bellman.errors import RunError, require
 from bellman.foreign_text import printable
+from bellman.source import Source
 
 OURS = (
     *("model", "messages", "max_tokens", "min_tokens", "ignore_eos", "stream", "stream_options"),
@@ -42,6 +42,8 @@ IDLE_DEADLINE_S = 60.0
 @dataclass(frozen=True)
 class OpenAIEngine:
     """Configuration of a server that somebody else started; `create` makes the engine."""
+
+    source: ClassVar[Source] = "measured"
 
     base_url: str
     """With or without `/v1` at the end."""

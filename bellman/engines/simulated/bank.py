@@ -30,3 +30,6 @@ class ResponseBank(Protocol):
 
     def lookup(self, document_id: str, asked_words: int) -> Response:
         """Return the answer; raises `RunError` naming what the bank has when it has none."""
+
+    def count_tokens(self, text: str) -> int | None:
+        """Return the tokens of a prompt where they are known; None: there is no tokenizer."""

@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
 
-from bellman.app.words import count_words
 from bellman.corpus.base import Corpus
 from bellman.engines.simulated.bank import Response
 from bellman.errors import RunError, require
+from bellman.words import count_words
 
 KEY = "engine.bank"
 
@@ -74,6 +74,10 @@ class LeadingSentences:
         if response is None:
             response = self._responses[key] = self._extract(document_id, asked_words)
         return response
+
+    def count_tokens(self, text: str) -> int | None:
+        """Return None: no model wrote these answers, and none read the prompts."""
+        return None
 
     def _extract(self, document_id: str, asked_words: int) -> Response:
         sentences = self._sentences.get(document_id)

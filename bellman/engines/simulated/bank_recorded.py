@@ -15,6 +15,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from bellman.app.prompt import summary_prompt
 from bellman.corpus.base import Corpus
 from bellman.engines.simulated.bank import Response
 from bellman.errors import RunError, require
@@ -54,6 +55,9 @@ class RecordedBank:
 
     path: str
     """Name of a bank that comes with the project, or path of your own."""
+    prompts_as_recorded: bool = False
+    """Whether a prompt has as many tokens as the recorded model counted; else they are estimated
+    from its words, for the model of the profile. True where both are the same model."""
 
     def __post_init__(self) -> None:
         """Check that the file is there."""
@@ -76,6 +80,8 @@ class RecordedBank:
         table, metadata = read_recorded(self.file)
         bank = RecordedResponses(self.file, table, metadata)
         bank.check(corpus)
+        if self.prompts_as_recorded:
+            bank.prompt_tokens = recorded_prompt_tokens(table, corpus)
         return bank
 
 
@@ -85,6 +91,8 @@ class RecordedResponses:
     def __init__(self, file: Path, table: pa.Table, metadata: dict[str, Any]) -> None:
         self._file = file
         self.metadata = metadata
+        self.prompt_tokens: dict[str, int] = {}
+        """Of each prompt; empty where they are not asked for."""
         self._responses = {
             (row["document_id"], row["asked_words"]): Response(
                 row["text"], row["words"], row["output_tokens"], row["finish_reason"]
@@ -104,6 +112,10 @@ class RecordedResponses:
         for (_, asked_words), response in self._responses.items():
             written.setdefault(asked_words, []).append(response.words)
         return {asked: fmean(words) for asked, words in sorted(written.items())}
+
+    def count_tokens(self, text: str) -> int | None:
+        """Return the tokens of a prompt that was counted when its answer was recorded."""
+        return self.prompt_tokens.get(text)
 
     def check(self, corpus: Corpus) -> None:
         """Raise `RunError` unless the bank has every document of the corpus, unchanged."""
@@ -141,6 +153,16 @@ class RecordedResponses:
                 "scripts/record_responses.py, or use engine/bank=extractive"
             )
         return response
+
+
+def recorded_prompt_tokens(table: pa.Table, corpus: Corpus) -> dict[str, int]:
+    """Return the tokens of every prompt over the corpus, as the recorded model counted them."""
+    texts = {document.document_id: document.text for document in corpus.documents}
+    return {
+        summary_prompt(texts[row["document_id"]], row["asked_words"]): row["prompt_tokens"]
+        for row in table.select(["document_id", "asked_words", "prompt_tokens"]).to_pylist()
+        if row["document_id"] in texts and row["prompt_tokens"] is not None
+    }
 
 
 def read_recorded(file: Path) -> tuple[pa.Table, dict[str, Any]]:

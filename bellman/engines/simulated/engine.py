@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from bellman.app.obedience import Obedience
 from bellman.corpus.base import Corpus
@@ -17,14 +17,16 @@ from bellman.engines.simulated.scheduler import Scheduler
 from bellman.engines.simulated.segment import Limits
 from bellman.engines.simulated.sequence import Sequence
 from bellman.engines.simulated.session import SimulatedSession
-from bellman.engines.source import Source
 from bellman.errors import require
+from bellman.source import Source
 from bellman.virtual_time import VirtualTimeLoop
 
 
 @dataclass(frozen=True)
 class SimulatedEngine:
     """Configuration of the simulated engine; `create` makes the engine."""
+
+    source: ClassVar[Source] = "simulated"
 
     profile: Profile
     max_num_seqs: int
@@ -84,25 +86,17 @@ class SimulatedEngine:
         require(self.bank is not None, "engine.bank", None, "must be an option of engine/bank")
         return self.with_bank(self.bank.open(corpus))
 
-    def with_bank(
-        self, bank: ResponseBank, count_tokens: Callable[[str], int | None] | None = None
-    ) -> "RunningSimulatedEngine":
-        """Make the engine; `bank` says what the model answers, `count_tokens` how prompts count."""
-        return RunningSimulatedEngine(self, bank, count_tokens)
+    def with_bank(self, bank: ResponseBank) -> "RunningSimulatedEngine":
+        """Make the engine; `bank` says what the model answers, and how long its prompts are."""
+        return RunningSimulatedEngine(self, bank)
 
 
 class RunningSimulatedEngine:
     """See `bellman.engines.base.Engine`."""
 
-    def __init__(
-        self,
-        config: SimulatedEngine,
-        bank: ResponseBank,
-        count_tokens: Callable[[str], int | None] | None = None,
-    ) -> None:
+    def __init__(self, config: SimulatedEngine, bank: ResponseBank) -> None:
         self.config = config
         self._bank = bank
-        self._count_tokens = count_tokens
 
     @property
     def source(self) -> Source:
@@ -129,8 +123,8 @@ class RunningSimulatedEngine:
         return {"engine": "simulated", "responses": self._bank.kind, **asdict(self.config)}
 
     def count_tokens(self, text: str) -> int | None:
-        """Count as told; None where nothing was: there is no tokenizer."""
-        return None if self._count_tokens is None else self._count_tokens(text)
+        """Count as the bank does; there is no tokenizer."""
+        return self._bank.count_tokens(text)
 
     async def __aenter__(self) -> Self:
         """There is nothing to start."""

@@ -45,6 +45,10 @@ class NoAnswers:
         """Never asked."""
         raise AssertionError("a forced length needs no bank")
 
+    def count_tokens(self, text: str) -> int | None:
+        """Return None: the batches say how long their prompts are."""
+        return None
+
 
 def fit_batches(
     config: SimulatedEngine, measured: Sequence[tuple[Batch, BatchTimes]]

@@ -2,12 +2,13 @@
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from bellman.corpus.base import Corpus
 from bellman.engines.openai.engine import OURS
 from bellman.engines.vllm.engine import RunningVllm
 from bellman.errors import require
+from bellman.source import Source
 
 OUR_ARGUMENTS = ("model", "served-model-name", "host", "port", "middleware")
 """Arguments of the server that the engine decides."""
@@ -16,6 +17,8 @@ OUR_ARGUMENTS = ("model", "served-model-name", "host", "port", "middleware")
 @dataclass(frozen=True)
 class VllmEngine:
     """A vLLM server that a run starts, warms up, and ends; `create` makes the engine."""
+
+    source: ClassVar[Source] = "measured"
 
     model: str | None
     """Hub id, or a folder as scripts/prepare_model.py leaves it."""

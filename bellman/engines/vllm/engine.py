@@ -22,7 +22,6 @@ from bellman.engines.openai.kv_cache import read_kv_cache
 from bellman.engines.openai.prefix_cache import PrefixCache, choose
 from bellman.engines.openai.session import ChatServer, OpenAISession
 from bellman.engines.simulated.bank import ResponseBank
-from bellman.engines.source import Source
 from bellman.engines.vllm.arguments import command_line
 from bellman.engines.vllm.forced_length import LengthForcedSession
 from bellman.engines.vllm.model_folder import check_model_folder, names_a_folder
@@ -31,6 +30,7 @@ from bellman.engines.vllm.tokenizer import token_counter
 from bellman.engines.vllm.warmup import warm_up
 from bellman.errors import RunError
 from bellman.serving.control import ALLOWED
+from bellman.source import Source
 
 if TYPE_CHECKING:
     from bellman.engines.vllm.config import VllmEngine

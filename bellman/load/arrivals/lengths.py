@@ -9,9 +9,14 @@ Lengths = tuple[int | None, int | None]
 """Prompt and output tokens of one request; None: the document's, and what the model says."""
 
 
+def brings_lengths(arrivals: Any) -> bool:
+    """Say whether a kind of arrivals says how long prompts and answers are."""
+    return isinstance(arrivals, Trace | ServeGen)
+
+
 def lengths_of(arrivals: Any, seed: int, repeat: int) -> list[Lengths]:
     """Return the lengths of a trace's requests in order; one (None, None) for other kinds."""
-    if not isinstance(arrivals, Trace | ServeGen):
+    if not brings_lengths(arrivals):
         return [(None, None)]
     workload = arrivals.workload(seed, repeat)
     prompt_tokens, output_tokens = (

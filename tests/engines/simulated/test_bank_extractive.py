@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bellman.app.words import count_words
 from bellman.corpus.base import Corpus, Document
 from bellman.engines.simulated.bank_extractive import ExtractiveBank, lead, standard_normal
 from bellman.errors import ConfigError, RunError
+from bellman.words import count_words
 
 SENTENCES = tuple(" ".join([f"w{number}"] * 10) for number in range(100))
 

@@ -1,16 +1,19 @@
 from pathlib import Path
 from typing import Any
+from unittest.mock import ANY
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from bellman.app.prompt import summary_prompt
 from bellman.corpus.base import Corpus, Document
 from bellman.engines.simulated.bank_recorded import (
     RECORDED_RESPONSES,
     RecordedBank,
     write_recorded,
 )
+from bellman.engines.simulated.engine import RunningSimulatedEngine
 from bellman.errors import ConfigError, RunError
 
 CORPUS = Corpus("tiny", tuple(Document(key, "A b.", ("A b.",), "C.") for key in "ab"), "none")
@@ -62,6 +65,21 @@ def test_gives_back_what_was_recorded(file: Path) -> None:
     assert response.finish_reason == "length"
     assert bank.kind == "recorded from a/model"
     assert bank.metadata["decoding"] == {"temperature": 0}
+
+
+def test_prompts_count_as_recorded_only_where_that_is_asked_for(file: Path) -> None:
+    known = summary_prompt("A b.", 40)
+    assert RecordedBank(str(file)).open(CORPUS).count_tokens(known) is None
+    bank = RecordedBank(str(file), prompts_as_recorded=True).open(CORPUS)
+    assert bank.count_tokens(known) == 30
+    assert bank.count_tokens(summary_prompt("A b.", 41)) is None
+
+
+def test_the_simulated_engine_counts_prompts_as_its_bank_does(file: Path) -> None:
+    bank = RecordedBank(str(file), prompts_as_recorded=True).open(CORPUS)
+    engine = RunningSimulatedEngine(ANY, bank)
+    assert engine.count_tokens(summary_prompt("A b.", 160)) == 30
+    assert engine.count_tokens("another prompt") is None
 
 
 def test_a_part_of_the_corpus_will_do(file: Path) -> None:

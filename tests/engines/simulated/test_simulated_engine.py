@@ -41,6 +41,9 @@ class TenWords:
         text = "one two three four five six seven eight nine ten"
         return Response(text=text, words=10, output_tokens=asked_words, finish_reason="stop")
 
+    def count_tokens(self, text: str) -> int | None:
+        return None
+
 
 class Caller:
     """Sends requests and keeps what came back."""
