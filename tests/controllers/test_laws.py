@@ -9,6 +9,7 @@ from bellman.app.budget import BudgetRules
 from bellman.controllers.base import Level
 from bellman.controllers.bellman import QueueLaw
 from bellman.controllers.none import NoControl
+from bellman.controllers.threshold import Threshold
 from bellman.errors import ConfigError
 from bellman.sensing.observation import Observation
 
@@ -54,6 +55,14 @@ def test_known_answers():
         state = slow.update(state, seen(queue), 1.0)
         trace.append(state.level)
     assert trace == pytest.approx([0.2, 0.4, 0.6, 0.4, 0.2])
+
+
+def test_a_threshold_is_full_congestion_above_it_and_none_up_to_it():
+    law = Threshold(limit=3)
+    queues = (0, 3, 4, 99, 3)
+    assert [law.update(Level(0.5), seen(q, running=q), 1.0).level for q in queues] == [0, 0, 1, 1, 0]
+    with pytest.raises(ConfigError, match=r"controller\.limit=-1: must be 0 or more"):
+        Threshold(limit=-1)
 
 
 def test_no_control_stays_at_zero():
