@@ -13,13 +13,13 @@ from pathlib import Path
 from hydra import compose, initialize_config_dir
 
 from bellman.corpus.base import Corpus
-from bellman.engines.runtime import running
-from bellman.episode import EpisodePlan, run_episode
+from bellman.episode import run_episode
 from bellman.load.arrivals.base import draw_schedule
 from bellman.load.rate_profile import Segment
 from bellman.load.schedule import CONGESTED, Phase, Schedule
-from bellman.settings import Settings, read_settings
-from experiments.recorded_episode import app_maker, meter
+from bellman.settings import Settings, read_episode, read_settings
+from experiments.cells.episode import meter, plan_episode
+from experiments.parts import Parts
 from experiments.recorder import Recorder
 
 CONF = Path(__file__).parent.parent / "conf"
@@ -43,20 +43,19 @@ def schedule_of(requests: int, corpus: Corpus) -> Schedule:
 
 
 def time_episode(settings: Settings, corpus: Corpus, schedule: Schedule) -> float:
-    """Run one episode of the treatment arm and return its wall-clock in seconds."""
-    engine = settings.engine.create(corpus)
-    with tempfile.TemporaryDirectory() as folder:
+    """Run one episode of the controlled arm and return its wall-clock in seconds."""
+    values = settings.episode_values("bellman")
+    episode = read_episode(values, "bellman", values["arm"])
+    with tempfile.TemporaryDirectory() as folder, Parts() as parts:
+        engine = parts.engine(values["engine"], values["corpus"])
         start_s = time.perf_counter()
-        with Recorder(Path(folder)) as recorder, running(engine) as run_coroutine:
-            plan = EpisodePlan(
-                0, settings.treatment, schedule, settings.load_model, None, 1.0, 600.0
-            )
-            run_coroutine(
+        with Recorder(Path(folder)) as recorder:
+            parts.run_coroutine(engine)(
                 run_episode(
                     engine,
-                    plan,
-                    make_app=app_maker(settings, corpus, engine, recorder.texts),
-                    make_meter=lambda session: meter(settings, session),
+                    plan_episode(episode, 0, schedule),
+                    make_app=parts.app_maker(episode, corpus, engine, recorder.texts),
+                    make_meter=lambda session: meter(episode, session),
                     writer=recorder.requests,
                     on_row=recorder.add_row,
                 )
