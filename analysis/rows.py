@@ -75,6 +75,24 @@ def _whole(summary: Values) -> str:
     return f"repeats that ran to their end: {', '.join(counts)} of {len(summary['repeats'])}"
 
 
+def papers_claims(claims: Sequence[Values]) -> list[Values]:
+    """Return the claims about the arm that stands for the paper's."""
+    return [claim for claim in claims if claim["verdict"] != "no claim"]
+
+
+def comparison_table(claims: Sequence[Values], summary: Values) -> list[list[str]]:
+    """Return header and a row per treatment: its estimate of each claim; no rows for one alone."""
+    if len(summary["treatments"]) < 2 and len(papers_claims(claims)) == len(claims):
+        return []
+    names = list(dict.fromkeys(claim["claim"] for claim in claims))
+    table = [["arm", *names]]
+    for arm in summary["treatments"]:
+        found = {claim["claim"]: claim for claim in claims if claim["treatment"] == arm}
+        cells = (estimate(found[name]) if name in found else NOT_MEASURED for name in names)
+        table.append([arm, *cells])
+    return table
+
+
 def arm_table(summary: Values, names: Sequence[str] | None = None) -> list[list[str]]:
     """Return header and one row per arm; only the quantities called `names`, where given."""
     shown = [(name, show) for name, show in _quantities(summary) if names is None or name in names]

@@ -34,13 +34,14 @@ def print_tables(folder: Path, console: Console) -> None:
     for warning in rows.warnings(summary):
         console.print(warning, style="bold red", markup=False)
     console.print(rows.source_line(summary), style="bold", markup=False)
-    papers = [claim for claim in claims["claims"] if claim["verdict"] != "no claim"]
+    papers = rows.papers_claims(claims["claims"])
     if papers:
         console.print(claims_table(papers, summary))
         for claim in papers:
             console.print(f"{claim['claim']}: {rows.notes(claim)}", style="dim", markup=False)
-    if len(summary["treatments"]) > 1 or (claims["claims"] and not papers):
-        console.print(comparisons_table(claims["claims"], summary))
+    comparisons = rows.comparison_table(claims["claims"], summary)
+    if comparisons:
+        console.print(comparisons_table(comparisons, summary))
     print_arms(summary, console)
     console.print(
         f"definitions, records, figures: {folder / 'report.html'}", markup=False, soft_wrap=True
@@ -93,19 +94,13 @@ def _two_lines(estimate: str) -> Text:
     return Text(estimate.replace(" [", "\n["))
 
 
-def comparisons_table(claims: list[Values], summary: Values) -> Table:
+def comparisons_table(comparisons: list[list[str]], summary: Values) -> Table:
     """Build the table of all treatments: a row each, its estimate of each claim."""
-    names = list(dict.fromkeys(claim["claim"] for claim in claims))
     title = f"every arm against {summary['baseline']} ({summary['source']})"
     table = Table(title=escape(title), title_justify="left")
-    table.add_column("arm", overflow="fold")
-    for name in names:
+    for name in comparisons[0]:
         table.add_column(name, overflow="fold")
-    for arm in summary["treatments"]:
-        found = {claim["claim"]: claim for claim in claims if claim["treatment"] == arm}
-        cells = [
-            rows.estimate(found[name]) if name in found else rows.NOT_MEASURED for name in names
-        ]
+    for arm, *cells in comparisons[1:]:
         add_row(table, arm, *map(_two_lines, cells), end_section=True)
     return table
 
