@@ -6,10 +6,13 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from bellman.adaptation.base import Adaptation
+from bellman.app.direct import DirectRequests
 from bellman.app.summarization import SummarizationApp
 from bellman.energy.base import EnergyMeter, EnergyReport
-from bellman.engines.base import Control, Engine, EngineSession, SessionReport
+from bellman.engines.base import Control, DirectSession, Engine, EngineSession, SessionReport
+from bellman.load.driver import drive_directly
 from bellman.load.models.base import LoadModel
+from bellman.load.models.open_loop import OpenLoop
 from bellman.load.pacing import PacingStatistics
 from bellman.load.schedule import Schedule, ScheduledRequest
 from bellman.records import RequestRecord
@@ -90,9 +93,12 @@ async def run_episode(
 
         recorded: set[int] = set()
 
-        async def send(scheduled: ScheduledRequest) -> None:
-            record = app.intend(scheduled, plan.repeat, arm.name, engine.source)
+        def intend(scheduled: ScheduledRequest) -> RequestRecord:
             recorded.add(scheduled.request_id)
+            return app.intend(scheduled, plan.repeat, arm.name, engine.source)
+
+        async def send(scheduled: ScheduledRequest) -> None:
+            record = intend(scheduled)
             try:
                 await app.summarize(scheduled, record)
             finally:
@@ -118,7 +124,11 @@ async def run_episode(
                 if plan.poll_period_s is not None:
                     polling = poll_signal(session, app, plan.poll_period_s)
                     background.append(group.create_task(polling))
-                pacing = await plan.load_model.drive(schedule, send, start_s, deadline_s)
+                if isinstance(session, DirectSession) and isinstance(plan.load_model, OpenLoop):
+                    direct = DirectRequests(app, session, intend, writer.write)
+                    pacing = await drive_directly(schedule, direct, start_s, deadline_s)
+                else:
+                    pacing = await plan.load_model.drive(schedule, send, start_s, deadline_s)
                 readings = await at_edges
                 await timeline.sample()
                 readings.append(await meter.read())

@@ -1,7 +1,7 @@
 """An asyncio loop in virtual time: its clock starts at 0 and jumps to the next timer.
 
-It is asyncio's own `BaseEventLoop`, which asks a selector to wait until its next timer is due: here
-the "selector" moves the clock instead. There is nothing to wait for outside the process, so real
+It is asyncio's own `BaseEventLoop` but for its one round, which has nothing to wait for but timers,
+and so moves the clock instead of asking a selector. There is nothing to wait for outside the process, so real
 I/O, threads and processes are refused: a wall clock cannot leak into what is simulated.
 """
 
@@ -9,6 +9,7 @@ import asyncio
 import heapq
 import itertools
 import threading
+from collections import deque
 from collections.abc import Callable, Coroutine, Sequence
 from contextvars import Context
 from typing import Any, Never, TypeVarTuple
@@ -20,6 +21,8 @@ TICK_S = 1e-6
 END_S = 1e9
 """Where virtual time ends (30 years): only timers at infinity are left, and floats still keep
 ticks apart."""
+MANY_TIMERS = 100
+"""So many cancelled ones, and half of all, are worth looking for."""
 
 REFUSED = (
     *("getaddrinfo", "getnameinfo", "create_connection", "create_server", "create_unix_connection"),
@@ -39,29 +42,6 @@ class NotInVirtualTime(RuntimeError):
 
 class Deadlock(RuntimeError):
     """Nothing is ready and no timer is set: what still waits would wait for ever."""
-
-
-class _Clock:
-    """What the loop asks to wait: it moves the time on."""
-
-    def __init__(self) -> None:
-        self.ticks = 0
-        self.now_s = 0.0
-
-    def select(self, timeout_s: float | None) -> Sequence[Never]:
-        """Advance by `timeout_s`; None when no timer is set, 0 when something is ready."""
-        if timeout_s == 0:
-            return ()
-        if timeout_s is None or self.now_s > END_S:
-            tasks = asyncio.all_tasks()
-            names = {getattr(task.get_coro(), "__qualname__", task.get_name()) for task in tasks}
-            raise Deadlock(
-                f"{self.now_s} s of virtual time: nothing is left that could wake the "
-                f"{len(tasks)} waiting tasks ({', '.join(sorted(names))})"
-            )
-        self.ticks += round(timeout_s / TICK_S)
-        self.now_s = self.ticks * TICK_S
-        return ()
 
 
 class _Timer(asyncio.TimerHandle):
@@ -85,17 +65,19 @@ class VirtualTimeLoop(asyncio.BaseEventLoop):
     """Runs tasks and timers in the order of virtual time, as fast as the processor can."""
 
     _scheduled: list[_Timer]
+    _ready: deque[asyncio.Handle]
+    _stopping: bool
 
     def __init__(self) -> None:
         super().__init__()
-        self._selector = _Clock()
-        self._clock_resolution = TICK_S
+        self._ticks = 0
+        self._now_s = 0.0
         self._thread = threading.get_ident()
         self._numbers = itertools.count()
 
     def time(self) -> float:
         """Seconds of virtual time since the loop was made."""
-        return self._selector.now_s
+        return self._now_s
 
     def call_at(
         self,
@@ -124,8 +106,49 @@ class VirtualTimeLoop(asyncio.BaseEventLoop):
             raise NotInVirtualTime("another thread cannot wake a loop in virtual time")
         return self.call_soon(callback, *args, context=context)
 
-    def _process_events(self, events: Sequence[Never]) -> None:
-        """There are no events but timers."""
+    def _run_once(self) -> None:
+        """Run what is ready; if nothing is, first move the clock to the next timer.
+
+        As `BaseEventLoop` does it, which looks at the selector, and for cancelled timers, each time.
+        """
+        if self._timer_cancelled_count > MANY_TIMERS + len(self._scheduled) // 2:
+            self._forget_cancelled_timers()
+        timers, ready = self._scheduled, self._ready
+        while timers and timers[0]._cancelled:
+            heapq.heappop(timers)._scheduled = False
+            self._timer_cancelled_count -= 1
+        if not ready and not self._stopping:
+            if not timers or timers[0]._when > END_S:
+                raise self._deadlock()
+            wait_s = timers[0]._when - self._now_s
+            if wait_s > 0:
+                self._ticks += round(wait_s / TICK_S)
+                self._now_s = self._ticks * TICK_S
+        due_s = self._now_s + TICK_S
+        while timers and timers[0]._when < due_s:
+            timer = heapq.heappop(timers)
+            timer._scheduled = False
+            ready.append(timer)
+        for _ in range(len(ready)):
+            handle = ready.popleft()
+            if not handle._cancelled:
+                handle._run()
+
+    def _forget_cancelled_timers(self) -> None:
+        """Remove timers that were cancelled long before they are due."""
+        for timer in self._scheduled:
+            timer._scheduled = not timer.cancelled()
+        self._scheduled = [timer for timer in self._scheduled if timer._scheduled]
+        heapq.heapify(self._scheduled)
+        self._timer_cancelled_count = 0
+
+    def _deadlock(self) -> Deadlock:
+        tasks = asyncio.all_tasks(self)
+        names = {getattr(task.get_coro(), "__qualname__", task.get_name()) for task in tasks}
+        return Deadlock(
+            f"{self._now_s} s of virtual time: nothing is left that could wake the "
+            f"{len(tasks)} waiting tasks ({', '.join(sorted(names))})"
+        )
 
 
 def _refused(method: str) -> Callable[..., Never]:

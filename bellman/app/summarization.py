@@ -44,7 +44,7 @@ class SummarizationApp:
         self._prompts = prompts
         self._texts = texts
         self._asked_words = asked_words
-        self._request_timeout_s = request_timeout_s
+        self.request_timeout_s = request_timeout_s
         self._loop = asyncio.get_running_loop()
         self._start_s = self._loop.time()
         self.receiver = SignalReceiver()
@@ -80,6 +80,19 @@ class SummarizationApp:
 
     async def summarize(self, scheduled: ScheduledRequest, record: RequestRecord) -> None:
         """Send one request and complete its record; raises only `EngineDied` and cancellation."""
+        request = self.prepare(scheduled, record)
+        try:
+            async with asyncio.timeout(self.request_timeout_s):
+                completion = await self._session.generate(request, self.receive)
+        except RequestFailed as failure:
+            self.fail(record, failure)
+        except TimeoutError:
+            self.time_out(record)
+        else:
+            self.complete(record, completion)
+
+    def prepare(self, scheduled: ScheduledRequest, record: RequestRecord) -> Request:
+        """Decide what is asked, note it in the record, and return the request to be sent now."""
         ask = self.decide()
         asked_words = self._asked_words(ask.word_budget)
         prompt = self._prompts.prompt(scheduled.document_id, asked_words)
@@ -90,7 +103,7 @@ class SummarizationApp:
         record.asked_words = asked_words
         record.max_tokens = self._rules.max_tokens(asked_words)
         record.sent_s = self._loop.time() - self._start_s
-        request = Request(
+        return Request(
             request_id=scheduled.request_id,
             document_id=scheduled.document_id,
             prompt=prompt.text,
@@ -101,18 +114,18 @@ class SummarizationApp:
             priority=scheduled.priority or 0,
             hash_ids=scheduled.hash_ids or (),
         )
-        try:
-            async with asyncio.timeout(self._request_timeout_s):
-                completion = await self._session.generate(request, self.receive)
-        except RequestFailed as failure:
-            record.status, record.reason = failure.status, failure.reason
-            record.retries = failure.retries
-        except TimeoutError:
-            record.status = "timeout"
-            record.reason = f"no complete answer within {self._request_timeout_s:g} s"
-        else:
-            self._complete(record, completion)
-        record.ended_s = record.last_token_s or self._loop.time() - self._start_s
+
+    def fail(self, record: RequestRecord, failure: RequestFailed) -> None:
+        """Complete the record of a request that has failed now."""
+        record.status, record.reason = failure.status, failure.reason
+        record.retries = failure.retries
+        record.ended_s = self._loop.time() - self._start_s
+
+    def time_out(self, record: RequestRecord) -> None:
+        """Complete the record of a request whose time is over."""
+        record.status = "timeout"
+        record.reason = f"no complete answer within {self.request_timeout_s:g} s"
+        record.ended_s = self._loop.time() - self._start_s
 
     def _forced_tokens(self, trace_tokens: int | None, word_budget: int) -> int | None:
         """Scale a trace's output length as the word budget scales the default length."""
@@ -120,12 +133,13 @@ class SummarizationApp:
             return None
         return max(1, round(trace_tokens * word_budget / self._rules.default_words))
 
-    def _complete(self, record: RequestRecord, completion: Completion) -> None:
+    def complete(self, record: RequestRecord, completion: Completion) -> None:
+        """Complete the record of a request that is answered."""
         record.status, record.reason = "ok", None
         record.first_token_s = completion.first_token_s - self._start_s
         if completion.first_content_token_s is not None:
             record.first_content_token_s = completion.first_content_token_s - self._start_s
-        record.last_token_s = completion.last_token_s - self._start_s
+        record.last_token_s = record.ended_s = completion.last_token_s - self._start_s
         record.prompt_tokens = completion.prompt_tokens
         record.output_tokens = completion.output_tokens
         record.reasoning_tokens = completion.reasoning_tokens

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol, runtime_checkable
 
 from bellman.admission.base import Admission
 from bellman.app.obedience import Obedience
@@ -140,6 +140,24 @@ class EngineSession(Protocol):
 
     def report(self) -> SessionReport:
         """Return what there is to say of the episode so far."""
+
+
+OnEnd = Callable[[Completion | EngineDied], None]
+"""Takes what a request came to, from the loop. Must not raise: nobody would hear of it."""
+
+
+@runtime_checkable
+class DirectSession(Protocol):
+    """What a session offers besides where a request costs it no waiting: a simulated engine."""
+
+    def start(self, request: Request, on_headers: HeadersCallback, on_end: OnEnd) -> Any:
+        """Send one request without waiting; its end is told to `on_end`, later and once.
+
+        Returns what `cancel` takes. Raises as `generate` does for what fails at once.
+        """
+
+    def cancel(self, started: Any) -> None:
+        """Take back a request whose end has not been told; it never will be."""
 
 
 @dataclass(frozen=True)

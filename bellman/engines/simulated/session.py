@@ -2,6 +2,7 @@
 
 import asyncio
 import math
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
 
@@ -11,6 +12,7 @@ from bellman.engines.base import (
     Control,
     EngineDied,
     HeadersCallback,
+    OnEnd,
     Request,
     RequestFailed,
     ServerState,
@@ -25,6 +27,15 @@ from bellman.sensing.observation import Observation
 
 TICKS_PER_S = 1_000_000
 """Resolution of the virtual-time loop; the engine's own times are exact."""
+
+
+@dataclass(slots=True)
+class _Answer:
+    """What a sequence's end is told with, and to whom."""
+
+    text: str | None
+    finish_reason: str
+    on_end: OnEnd
 
 
 class SimulatedSession:
@@ -51,7 +62,8 @@ class SimulatedSession:
         self._energy_details = energy_details
         self._publisher = SignalPublisher(control.controller, self._sense, control.period_s)
         self._publishing: asyncio.Task[None] | None = None
-        self._answers: dict[Sequence, asyncio.Future[None]] = {}
+        self._answers: dict[Sequence, _Answer] = {}
+        self._finished: list[Sequence] = []
         self._timer: asyncio.Handle | None = None
         self._timer_s: float | None = None
         self._failure: Exception | None = None
@@ -77,6 +89,30 @@ class SimulatedSession:
 
     async def generate(self, request: Request, on_headers: HeadersCallback) -> Completion:
         """Answer one request: see `EngineSession.generate`."""
+        answer: asyncio.Future[Completion] = self._loop.create_future()
+
+        def on_end(end: Completion | EngineDied) -> None:
+            if answer.done():
+                return
+            if isinstance(end, EngineDied):
+                answer.set_exception(end)
+            else:
+                answer.set_result(end)
+
+        sequence = self.start(request, on_headers, on_end)
+        try:
+            return await answer
+        except asyncio.CancelledError:
+            self.cancel(sequence)
+            raise
+
+    def start(self, request: Request, on_headers: HeadersCallback, on_end: OnEnd) -> Sequence:
+        """Send one request; its end is told to `on_end`, without a task or a future.
+
+        Returns what `cancel` takes. Raises `RequestFailed` where the failure shows at once.
+        """
+        if self._failure is not None:
+            raise EngineDied("the simulated engine failed") from self._failure
         refusal = self._admission.refuse(self._sense())
         header = self._publisher.header
         on_headers([] if header is None else [header])
@@ -110,17 +146,16 @@ class SimulatedSession:
             sequence.block_hashes = block_hashes(
                 request.hash_ids, self._trace_block_tokens, self._block_size, prompt_tokens
             )
-        await self._run(sequence)
-        return Completion(
-            text=text,
-            prompt_tokens=prompt_tokens,
-            output_tokens=tokens,
-            finish_reason=finish_reason,
-            first_token_s=sequence.first_token_s,
-            first_content_token_s=sequence.first_token_s,
-            last_token_s=sequence.last_token_s,
-            preemptions=sequence.preemptions,
-        )
+        self._answers[sequence] = _Answer(text, finish_reason, on_end)
+        self._scheduler.add(sequence, self._loop.time())
+        self._arm()
+        return sequence
+
+    def cancel(self, sequence: Sequence) -> None:
+        """Take a request back whose end was not told; then it never is."""
+        self._answers.pop(sequence, None)
+        self._scheduler.abort(sequence, self._loop.time())
+        self._arm()
 
     async def state(self) -> ServerState:
         """Return the load and the published level."""
@@ -143,25 +178,28 @@ class SimulatedSession:
         return SessionReport(prefix_cache="starts empty")
 
     def finish(self, sequence: Sequence) -> None:
-        """Hand over a sequence that the scheduler has finished."""
-        answer = self._answers.pop(sequence, None)
-        if answer is not None and not answer.done():
-            answer.set_result(None)
+        """Take a sequence that the scheduler has finished; who hears of it may ask for more."""
+        self._finished.append(sequence)
+        if len(self._finished) == 1:
+            self._loop.call_soon(self._hand_over)
 
-    async def _run(self, sequence: Sequence) -> None:
-        """Put a sequence through the scheduler; aborts it when the caller is cancelled."""
-        if self._failure is not None:
-            raise EngineDied("the simulated engine failed") from self._failure
-        answer = self._answers[sequence] = self._loop.create_future()
-        self._scheduler.add(sequence, self._loop.time())
-        self._arm()
-        try:
-            await answer
-        except asyncio.CancelledError:
-            self._answers.pop(sequence, None)
-            self._scheduler.abort(sequence, self._loop.time())
-            self._arm()
-            raise
+    def _hand_over(self) -> None:
+        finished, self._finished = self._finished, []
+        for sequence in finished:
+            answer = self._answers.pop(sequence, None)
+            if answer is not None:
+                answer.on_end(
+                    Completion(
+                        text=answer.text,
+                        prompt_tokens=sequence.prompt_tokens,
+                        output_tokens=sequence.output_tokens,
+                        finish_reason=answer.finish_reason,
+                        first_token_s=sequence.first_token_s,
+                        first_content_token_s=sequence.first_token_s,
+                        last_token_s=sequence.last_token_s,
+                        preemptions=sequence.preemptions,
+                    )
+                )
 
     def _sense(self) -> Observation:
         observation = self._scheduler.observe(self._loop.time())
@@ -203,9 +241,9 @@ class SimulatedSession:
             self._arm()
         except Exception as failure:  # a callback's exception would only be logged
             self._failure = failure
-            for answer in self._answers.values():
-                if not answer.done():
-                    answer.set_exception(EngineDied("the simulated engine failed"))
+            answers, self._answers = self._answers, {}
+            for answer in answers.values():
+                answer.on_end(EngineDied("the simulated engine failed"))
 
 
 def cut_words(text: str, share: float) -> str:
