@@ -7,6 +7,7 @@ something else.
 """
 
 import math
+from collections.abc import Sequence
 from fractions import Fraction
 
 import numpy as np
@@ -60,22 +61,37 @@ def failures_as_infinity(requests: pd.DataFrame, column: str) -> Array:
     return counted
 
 
+def percentiles(values: Array, percents: Sequence[float]) -> list[float | None]:
+    """Return several percentiles; each is that of `percentile`."""
+    ordered = np.sort(values)  # of sorted values each is found at once
+    return [percentile(ordered, percent) for percent in percents]
+
+
 def latency_percentile(requests: pd.DataFrame, column: str, percent: float) -> float | None:
     """Return a percentile of a latency, in s, over all intended requests; failures are +inf."""
+    return latency_percentiles(requests, column, (percent,))[0]
+
+
+def latency_percentiles(
+    requests: pd.DataFrame, column: str, percents: Sequence[float]
+) -> list[float | None]:
+    """Return several percentiles of a latency; see `latency_percentile`."""
     if unknown(requests, column).any():
-        return None
-    return percentile(failures_as_infinity(requests, column), percent)
+        return [None for _ in percents]
+    return percentiles(failures_as_infinity(requests, column), percents)
 
 
-def chunk_gap_percentile(requests: pd.DataFrame, percent: float) -> float | None:
-    """Return a percentile of the waits between two chunks of a stream, in s, over the ok requests.
+def chunk_gap_percentiles(
+    requests: pd.DataFrame, percents: Sequence[float]
+) -> list[float | None]:
+    """Return percentiles of the waits between two chunks of a stream, in s, over the ok requests.
 
     The gaps of all streams together, so a long answer counts more; a stream that failed has none.
     A chunk may carry several tokens: this is what a reader waits, where tpot is what the engine
     needs for a token. A request without a stream has no gaps.
     """
     streams = requests.loc[requests["ok"], "chunk_gaps_s"].dropna()
-    return percentile(np.concatenate([np.zeros(0), *streams]), percent)
+    return percentiles(np.concatenate([np.zeros(0), *streams]), percents)
 
 
 def latency_mean(requests: pd.DataFrame, column: str) -> float | None:

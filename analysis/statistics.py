@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import t
+from scipy.special import stdtrit  # of Student's t; scipy.stats takes a second to import
 
 Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]
@@ -72,7 +72,7 @@ def bootstrap(statistic: Statistic, units: int, *, is_ratio: bool) -> Estimate:
     # Equal samples have no spread; the rounding of their mean must not give them one.
     spread = 0.0 if np.ptp(samples) == 0 else float(samples.std())
     error = spread * math.sqrt(units / (units - 1))
-    half = float(t.ppf(0.5 + CONFIDENCE / 2, units - 1)) * error
+    half = float(stdtrit(units - 1, 0.5 + CONFIDENCE / 2)) * error
     if is_ratio:
         return Estimate(value, value * math.exp(-half), value * math.exp(min(half, 700.0)))
     return Estimate(value, value - half, value + half)

@@ -25,6 +25,7 @@ from bellman.slo import Slo
 
 Values = dict[str, Any]
 PERCENTILES = (50, 90, 95, 99)
+GAP_PERCENTILES = (*PERCENTILES, 100)
 LATENCIES = ("e2e", "service_latency", "ttft", "tpot")
 COUNTS = ("prompt_tokens", "output_tokens", "output_words", "word_budget")
 TOTAL = "total"
@@ -181,14 +182,13 @@ def _measure(part: _Part, slo: Slo, phases: tuple[Phase, ...], window: str) -> V
     for name in (*LATENCIES, "ttfc"):
         column = f"{name}_s"
         values[f"{name}_mean_s"] = metrics.latency_mean(group, column)
-        for percent in PERCENTILES:
-            key = f"{name}_p{percent}_s"
-            values[key] = metrics.latency_percentile(group, column, percent)
+        found = metrics.latency_percentiles(group, column, PERCENTILES)
+        values |= {f"{name}_p{p}_s": value for p, value in zip(PERCENTILES, found, strict=True)}
     columns = [*(f"{name}_s" for name in LATENCIES), *COUNTS]
     unknown = {column: int(metrics.unknown(group, column).sum()) for column in columns}
     values["unknown"] = {column: count for column, count in unknown.items() if count}
-    for percent in (*PERCENTILES, 100):
-        values[f"chunk_gap_p{percent}_s"] = metrics.chunk_gap_percentile(group, percent)
+    found = metrics.chunk_gap_percentiles(group, GAP_PERCENTILES)
+    values |= {f"chunk_gap_p{p}_s": gap for p, gap in zip(GAP_PERCENTILES, found, strict=True)}
     if not part.repeats:  # nothing ran: no number of requests, not even 0
         return dict.fromkeys(values) | {"length_s": values["length_s"]}
     return values

@@ -149,24 +149,44 @@ BLOCK_BYTES = 2**20
 """Read at a time; a line must fit, so a longer one makes longer blocks."""
 
 
+GATHERED_BYTES = 2**18
+"""Written at once where lines are gathered."""
+
+
 class JsonLinesWriter:
     """Appends one JSON object a line, each with one unbuffered write.
 
     What was written survives SIGKILL of this process at any instant; at most the last line is cut.
+    Where the lines come out the same again, `gathered` ones are written many at once, and at the
+    latest by `close`.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, gathered: bool = False) -> None:
         self.path = path
         self.lines = 0
+        self._gathered: bytearray | None = bytearray() if gathered else None
+        self._encode = json.JSONEncoder(ensure_ascii=False).encode
         self._descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
 
     def write(self, record: Any) -> None:
         """Append a record, a dataclass; raises OSError when the disk is full, or the file gone."""
         values = {name: getattr(record, name) for name in record.__dataclass_fields__}
         # What is no character (half of one) must not cost the record.
-        text = conceal_values(json.dumps(values, ensure_ascii=False))
-        line = text.encode(errors="replace") + b"\n"
+        line = conceal_values(self._encode(values)).encode(errors="replace") + b"\n"
         self.lines += 1
+        if self._gathered is None:
+            self._append(line)
+            return
+        self._gathered += line
+        if len(self._gathered) >= GATHERED_BYTES:
+            self._write_gathered()
+
+    def _write_gathered(self) -> None:
+        if self._gathered:
+            lines, self._gathered = bytes(self._gathered), bytearray()
+            self._append(lines)
+
+    def _append(self, line: bytes) -> None:
         written = os.write(self._descriptor, line)
         while written < len(line):
             written += os.write(self._descriptor, line[written:])
@@ -174,10 +194,13 @@ class JsonLinesWriter:
             raise FileNotFoundError(errno.ENOENT, "Removed during the run", str(self.path))
 
     def close(self) -> None:
-        """Close the file; closing twice does nothing."""
+        """Close the file; closing twice does nothing. Raises OSError as `write` does."""
         if self._descriptor >= 0:
-            os.close(self._descriptor)
-            self._descriptor = -1
+            try:
+                self._write_gathered()
+            finally:
+                os.close(self._descriptor)
+                self._descriptor = -1
 
     def __enter__(self) -> Self:
         return self

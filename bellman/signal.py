@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 HEADER = "x-bellman-congestion"
 """Response header that carries the level, as a plain decimal number."""
@@ -20,6 +21,7 @@ class Signal:
     time_s: float
 
 
+@lru_cache(maxsize=64)
 def format_level(level: float) -> str:
     """Write a level as the header's value (four decimals: finer than any ladder of budgets).
 
@@ -39,7 +41,11 @@ def parse_level(values: Sequence[str]) -> float | None:
     """
     if len(values) != 1:
         return None
-    value = values[0].strip(" \t")
+    return _level_of(values[0].strip(" \t"))
+
+
+@lru_cache(maxsize=64)  # a level stands in every response until the law runs again
+def _level_of(value: str) -> float | None:
     if len(value) > LONGEST or PLAIN_DECIMAL.fullmatch(value) is None:
         return None
     return float(value)

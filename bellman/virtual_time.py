@@ -1,8 +1,9 @@
 """An asyncio loop in virtual time: its clock starts at 0 and jumps to the next timer.
 
 It is asyncio's own `BaseEventLoop` but for its one round, which has nothing to wait for but timers,
-and so moves the clock instead of asking a selector. There is nothing to wait for outside the process, so real
-I/O, threads and processes are refused: a wall clock cannot leak into what is simulated.
+and so moves the clock instead of asking a selector. There is nothing to wait for outside the
+process, so real I/O, threads and processes are refused: a wall clock cannot leak into what is
+simulated.
 """
 
 import asyncio
@@ -10,7 +11,7 @@ import heapq
 import itertools
 import threading
 from collections import deque
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine
 from contextvars import Context
 from typing import Any, Never, TypeVarTuple
 
@@ -109,7 +110,7 @@ class VirtualTimeLoop(asyncio.BaseEventLoop):
     def _run_once(self) -> None:
         """Run what is ready; if nothing is, first move the clock to the next timer.
 
-        As `BaseEventLoop` does it, which looks at the selector, and for cancelled timers, each time.
+        As `BaseEventLoop` does it, which asks the selector each time.
         """
         if self._timer_cancelled_count > MANY_TIMERS + len(self._scheduled) // 2:
             self._forget_cancelled_timers()

@@ -1,11 +1,13 @@
 """The files that an episode writes while it goes on."""
 
+from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from bellman.app.texts import TextStore
 from bellman.records import JsonLinesWriter
+from bellman.source import Source
 from bellman.timeline import TimelineRow
 
 LINES = ("requests", "timeline", "texts")
@@ -13,11 +15,15 @@ LINES = ("requests", "timeline", "texts")
 
 
 class Recorder:
-    """Open record files of an episode's folder: requests, timeline and texts, a line each."""
+    """Open record files of an episode's folder: requests, timeline and texts, a line each.
 
-    def __init__(self, folder: Path) -> None:
+    What is simulated comes out the same again, and may be lost until the files are closed.
+    """
+
+    def __init__(self, folder: Path, source: Source) -> None:
         self.requests, self._timeline, self._texts = (
-            JsonLinesWriter(folder / f"{name}.jsonl") for name in LINES
+            JsonLinesWriter(folder / f"{name}.jsonl", gathered=source == "simulated")
+            for name in LINES
         )
         self.texts = TextStore(self._texts)
 
@@ -40,6 +46,7 @@ class Recorder:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Close the files."""
-        for writer in (self.requests, self._timeline, self._texts):
-            writer.close()
+        """Close the files; raises OSError where what was gathered cannot be written."""
+        with ExitStack() as stack:
+            for writer in (self.requests, self._timeline, self._texts):
+                stack.callback(writer.close)

@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from bellman.errors import require
 
@@ -82,10 +82,14 @@ class BudgetRules:
 
     def budget_words(self, scale: float) -> int:
         """Return the rung nearest to scale x default by ratio (ours; the longer one on a tie)."""
-        wanted = scale * self.default_words
-        return min(self.ladder_words, key=lambda rung: (abs(math.log(rung / wanted)), -rung))
+        return _nearest_rung(self.ladder_words, scale * self.default_words)
 
     def max_tokens(self, asked_words: int) -> int:
         """Return the token guard for an answer of `asked_words`."""
         tokens = self.guard_ratio * asked_words / self.words_per_token
         return math.ceil(tokens) + self.guard_margin_tokens
+
+
+@lru_cache(maxsize=1024)  # a level holds for many requests
+def _nearest_rung(rungs: tuple[int, ...], wanted_words: float) -> int:
+    return min(rungs, key=lambda rung: (abs(math.log(rung / wanted_words)), -rung))

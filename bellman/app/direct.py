@@ -1,4 +1,4 @@
-"""Sends requests without a task, a timer and a future for each, where the engine tells their ends."""
+"""Sends requests without a task and a timer for each, where the engine itself tells their ends."""
 
 import asyncio
 from collections import deque

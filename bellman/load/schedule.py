@@ -3,8 +3,9 @@
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, astuple, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from functools import cached_property
+from operator import attrgetter
 
 import numpy as np
 import pyarrow as pa
@@ -53,6 +54,10 @@ class ScheduledRequest:
     """A trace's priority, the lowest goes first. Only the simulated engine looks at it."""
 
 
+NAMES = tuple(field.name for field in fields(ScheduledRequest))
+_values_of = attrgetter(*NAMES)
+
+
 @dataclass(frozen=True)
 class Schedule:
     """Intended requests in order of time, the phases that cover them, and the end of both."""
@@ -68,7 +73,7 @@ class Schedule:
         """SHA-256 over the exact values of requests and phases; arms of a repeat share it."""
         digest = hashlib.sha256()
         for request in self.requests:
-            *always, hash_ids, priority = astuple(request)
+            *always, hash_ids, priority = _values_of(request)
             digest.update(repr(tuple(always)).encode())
             if (hash_ids, priority) != (None, None):
                 digest.update(repr((hash_ids, priority)).encode())
@@ -77,14 +82,20 @@ class Schedule:
 
     def to_table(self, repeat: int) -> pa.Table:
         """Return the table of `SCHEDULE`; all that is no request travels in its metadata."""
-        rows = [{"repeat": repeat, **asdict(request)} for request in self.requests]
+        columns = zip(*map(_values_of, self.requests), strict=True) if self.requests else [()] * len(NAMES)
+        arrays = [pa.array([repeat] * len(self.requests), pa.int32())]
+        arrays += [
+            pa.array(column, SCHEDULE.field(name).type)
+            for name, column in zip(NAMES, columns, strict=True)
+        ]
         shape = {
             "phases": [asdict(phase) for phase in self.phases],
             "end_s": self.end_s,
             "left_out": self.left_out,
         }
         metadata = {_METADATA: json.dumps(shape).encode()}
-        return pa.Table.from_pylist(rows, SCHEDULE).replace_schema_metadata(metadata)
+        table = pa.Table.from_arrays(arrays, ["repeat", *NAMES])
+        return table.select(SCHEDULE.names).replace_schema_metadata(metadata)
 
     @classmethod
     def from_table(cls, table: pa.Table, repeat: int) -> "Schedule":

@@ -1,7 +1,9 @@
 """Scores the distinct texts of a run against the references of their documents."""
 
 import json
-from collections.abc import Iterable, Sequence
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -130,14 +132,27 @@ def rouge(
 def load_metric() -> Any:
     """Load the metric from its file; raises `RunError` where `evaluate` cannot keep its copy."""
     try:
-        # Two seconds' import that a run pays only once it is over.
-        import evaluate  # noqa: PLC0415
+        with hidden("transformers"):  # seconds, for evaluators of models; metrics need none
+            import evaluate  # noqa: PLC0415 - a second itself, for scoring only
 
         return evaluate.load(str(METRIC), keep_in_memory=True)
     except OSError as error:
         raise RunError(
             f"the package evaluate cannot write its folder ({error}): set HF_HOME to one it can"
         ) from None
+
+
+@contextmanager
+def hidden(package: str) -> Iterator[None]:
+    """Let no import in the block find a package, unless it is imported already."""
+    if package in sys.modules:
+        yield
+        return
+    sys.modules[package] = None  # type: ignore[assignment]
+    try:
+        yield
+    finally:
+        del sys.modules[package]
 
 
 def documents_of(document_ids: Iterable[str], corpus: Corpus) -> list[Document]:

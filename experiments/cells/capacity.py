@@ -88,7 +88,7 @@ class CapacityCell:
                 return await measure_capacity(send_one, how)
 
         watch.begin(self.label, how.warmup_s + how.duration_s)
-        with Recorder(folder) as recorder:
+        with Recorder(folder, engine.source) as recorder:
             measured: CapacityMeasurement = parts.run_coroutine(engine)(saturate(recorder))
         watch.finish(measured.warmup_s + measured.duration_s)
         watch.say(describe(measured, engine.source))

@@ -111,10 +111,8 @@ def test_gaps_of_all_streams_count_together():
         {},  # no stream at all
     )
     assert list(frame["longest_gap_s"].fillna(-1)) == [0.3, -1, 0.2, 9.0, -1]
-    assert metrics.chunk_gap_percentile(frame, 50) == 0.1
-    assert metrics.chunk_gap_percentile(frame, 75) == 0.2
-    assert metrics.chunk_gap_percentile(frame, 99) == 0.3
-    assert metrics.chunk_gap_percentile(frame[4:], 50) is None
+    assert metrics.chunk_gap_percentiles(frame, (50, 75, 99)) == [0.1, 0.2, 0.3]
+    assert metrics.chunk_gap_percentiles(frame[4:], (50, 99)) == [None, None]
 
 
 OK = {"intended_s": 0.0, "sent_s": 0.0, "first_token_s": 1.0, "last_token_s": 2.0}

@@ -50,7 +50,7 @@ async def run(url: str, folder: Path, plan: EpisodePlan) -> dict[str, Any]:
     engine = OpenAIEngine(base_url=url, gateway=False, prefix_cache="disabled").create(
         Corpus("none", (), "none")
     )
-    with Recorder(folder) as recorder:
+    with Recorder(folder, "measured") as recorder:
 
         def make_app(session: EngineSession, arm: Arm) -> SummarizationApp:
             prompts = PromptBook(documents, engine.count_tokens, 0.744)
