@@ -81,9 +81,7 @@ def latency_percentiles(
     return percentiles(failures_as_infinity(requests, column), percents)
 
 
-def chunk_gap_percentiles(
-    requests: pd.DataFrame, percents: Sequence[float]
-) -> list[float | None]:
+def chunk_gap_percentiles(requests: pd.DataFrame, percents: Sequence[float]) -> list[float | None]:
     """Return percentiles of the waits between two chunks of a stream, in s, over the ok requests.
 
     The gaps of all streams together, so a long answer counts more; a stream that failed has none.

@@ -82,7 +82,11 @@ class Schedule:
 
     def to_table(self, repeat: int) -> pa.Table:
         """Return the table of `SCHEDULE`; all that is no request travels in its metadata."""
-        columns = zip(*map(_values_of, self.requests), strict=True) if self.requests else [()] * len(NAMES)
+        columns = (
+            zip(*map(_values_of, self.requests), strict=True)
+            if self.requests
+            else [()] * len(NAMES)
+        )
         arrays = [pa.array([repeat] * len(self.requests), pa.int32())]
         arrays += [
             pa.array(column, SCHEDULE.field(name).type)

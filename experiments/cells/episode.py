@@ -67,7 +67,10 @@ class EpisodeCell:
         )
         watch.begin(self.label, schedule.end_s)
         run_coroutine = parts.run_coroutine(engine)
-        with Recorder(folder, engine.source) as recorder, warnings.catch_warnings(record=True) as caught:
+        with (
+            Recorder(folder, engine.source) as recorder,
+            warnings.catch_warnings(record=True) as caught,
+        ):
             # A warning on stderr is gone with the terminal; here it stands beside the results.
             warnings.simplefilter("always", UserWarning)
 

@@ -60,7 +60,13 @@ def test_known_answers():
 def test_a_threshold_is_full_congestion_above_it_and_none_up_to_it():
     law = Threshold(limit=3)
     queues = (0, 3, 4, 99, 3)
-    assert [law.update(Level(0.5), seen(q, running=q), 1.0).level for q in queues] == [0, 0, 1, 1, 0]
+    assert [law.update(Level(0.5), seen(q, running=q), 1.0).level for q in queues] == [
+        0,
+        0,
+        1,
+        1,
+        0,
+    ]
     with pytest.raises(ConfigError, match=r"controller\.limit=-1: must be 0 or more"):
         Threshold(limit=-1)
 
