@@ -11,7 +11,6 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from bellman.records import REQUESTS, read_json_lines
 from tests.experiments.conftest import SMALL
 
 ROOT = Path(__file__).parents[2]
@@ -27,10 +26,14 @@ def run(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
-def wait_for_records(process: subprocess.Popen, lines: Path) -> None:
-    """Wait until a run has recorded more than a hundred requests."""
+def done_episodes(folder: Path) -> list[Path]:
+    return sorted(folder.glob("episodes/*/episode.json"))
+
+
+def wait_for_episodes(process: subprocess.Popen, folder: Path, count: int) -> None:
+    """Wait until a run has so many episodes done (or capacities measured)."""
     deadline = time.monotonic() + 300
-    while not (lines.exists() and lines.stat().st_size > 100_000):
+    while len(done_episodes(folder)) < count:
         assert process.poll() is None
         assert time.monotonic() < deadline
         time.sleep(0.02)
@@ -39,16 +42,16 @@ def wait_for_records(process: subprocess.Popen, lines: Path) -> None:
 def test_help_explains_the_groups(tmp_path):
     result = run("--help", folder=tmp_path)
     assert result.returncode == 0
-    for group in ("experiment", "controller", "arrivals", "engine", "adaptation", "corpus"):
+    for group in ("experiment", "arm", "study", "executor", "arrivals", "engine", "corpus"):
         assert f"  {group} " in result.stdout
     assert "summarize_congested" in result.stdout
 
 
 def test_a_mistake_is_one_line_on_standard_error_and_nothing_runs(tmp_path):
     for override, message in [
-        ("controller.q_lw=20", "controller.q_lw=20: unknown key of controller, known are q_low"),
+        ("arms.bellman.controller.q_lw=20", "unknown key of arms.bellman.controller, known are"),
         ("repeats=0", "repeats=0: must be 1 or more"),
-        ("controller=pid_", "Could not find 'controller/pid_' Available options"),
+        ("arm=[none,pid_]", "arm=[none,pid_]: pid_ must be one of bellman, "),
     ]:
         result = run(override, folder=tmp_path)
         assert result.returncode == 2
@@ -76,29 +79,28 @@ def test_a_sweep_leaves_its_folders_and_one_combined_table(tmp_path):
     assert sorted(rows["arrivals.overload"]) == [1.1, 1.2, 1.5]
 
 
-def test_a_killed_run_keeps_what_finished_and_runs_again_to_its_end(tmp_path):
+def test_a_killed_run_goes_on_where_it_was(tmp_path):
     arguments = [*SMALL[1:], "repeats=4", "folder=run"]
     process = subprocess.Popen(
         command(*arguments), cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
-    lines = tmp_path / "run" / "requests.jsonl"
-    wait_for_records(process, lines)
+    folder = tmp_path / "run"
+    wait_for_episodes(process, folder, 3)
     os.kill(process.pid, signal.SIGKILL)
     process.wait()
-    table = read_json_lines(lines, REQUESTS)
-    assert table.num_rows > 100
-    assert set(table["status"].to_pylist()) == {"ok"}
-    assert json.loads((tmp_path / "run" / "status.json").read_text())["status"] == "running"
+    before = {path: path.stat().st_mtime_ns for path in done_episodes(folder)}
+    assert 3 <= len(before) < 9
+    assert json.loads((folder / "status.json").read_text())["status"] == "running"
 
     again = run(*arguments, folder=tmp_path)
     assert again.returncode == 0, again.stderr
-    assert json.loads((tmp_path / "run" / "status.json").read_text())["status"] == "done"
-    kept = tmp_path / "run.unfinished-1" / "requests.jsonl"
-    assert read_json_lines(kept, REQUESTS).num_rows == table.num_rows
+    assert json.loads((folder / "status.json").read_text())["status"] == "done"
+    assert len(done_episodes(folder)) == 9
+    assert {path: path.stat().st_mtime_ns for path in before} == before
 
     shown = run(*arguments, folder=tmp_path)
     assert shown.returncode == 0
-    assert "finished; shown again" in shown.stdout
+    assert "finished; shown again" in " ".join(shown.stdout.split())
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
@@ -110,11 +112,12 @@ def test_an_interrupted_run_ends_at_once_and_says_so(tmp_path, number):
         stderr=subprocess.PIPE,
         text=True,
     )
-    wait_for_records(process, tmp_path / "run" / "requests.jsonl")
+    folder = tmp_path / "run"
+    wait_for_episodes(process, folder, 2)
     process.send_signal(number)
     _, errors = process.communicate(timeout=300)
     assert process.returncode == 130
     assert errors.endswith("interrupted: what was finished is recorded\n")
-    assert json.loads((tmp_path / "run" / "status.json").read_text())["status"] == "interrupted"
-    assert pd.read_parquet(tmp_path / "run" / "requests.parquet").shape[0] > 100
-    assert (tmp_path / "run" / "summary.json").exists()
+    assert json.loads((folder / "status.json").read_text())["status"] == "interrupted"
+    assert pd.read_parquet(folder / "requests.parquet").shape[0] > 100
+    assert (folder / "summary.json").exists()
