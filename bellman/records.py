@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.json as pa_json
 import pyarrow.parquet as pq
 
+from bellman.json_line import json_line
 from bellman.redact import conceal_values, redact
 from bellman.source import Source
 
@@ -165,14 +166,12 @@ class JsonLinesWriter:
         self.path = path
         self.lines = 0
         self._gathered: bytearray | None = bytearray() if gathered else None
-        self._encode = json.JSONEncoder(ensure_ascii=False).encode
         self._descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
 
     def write(self, record: Any) -> None:
         """Append a record, a dataclass; raises OSError when the disk is full, or the file gone."""
-        values = {name: getattr(record, name) for name in record.__dataclass_fields__}
         # What is no character (half of one) must not cost the record.
-        line = conceal_values(self._encode(values)).encode(errors="replace") + b"\n"
+        line = conceal_values(json_line(record)).encode(errors="replace") + b"\n"
         self.lines += 1
         if self._gathered is None:
             self._append(line)

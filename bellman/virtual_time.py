@@ -45,27 +45,9 @@ class Deadlock(RuntimeError):
     """Nothing is ready and no timer is set: what still waits would wait for ever."""
 
 
-class _Timer(asyncio.TimerHandle):
-    """Of two timers due at the same time, the one that was set first goes first.
-
-    asyncio leaves that order open. What is recorded must not depend on it.
-    """
-
-    __slots__ = ("number",)
-    number: int
-    _when: float
-    _scheduled: bool
-
-    def __lt__(self, other: "_Timer") -> bool:  # type: ignore[override]
-        return self._when < other._when or (
-            self._when == other._when and self.number < other.number
-        )
-
-
 class VirtualTimeLoop(asyncio.BaseEventLoop):
     """Runs tasks and timers in the order of virtual time, as fast as the processor can."""
 
-    _scheduled: list[_Timer]
     _ready: deque[asyncio.Handle]
     _stopping: bool
 
@@ -74,6 +56,9 @@ class VirtualTimeLoop(asyncio.BaseEventLoop):
         self._ticks = 0
         self._now_s = 0.0
         self._thread = threading.get_ident()
+        self._timers: list[tuple[float, int, Any]] = []
+        """A heap of handles by when they are due. Of two due at the same time the one that was set
+        first goes first; asyncio leaves that order open, but no record may depend on it."""
         self._numbers = itertools.count()
 
     def time(self) -> float:
@@ -90,11 +75,15 @@ class VirtualTimeLoop(asyncio.BaseEventLoop):
         """Schedule at a time; as `BaseEventLoop` does, with timers in order."""
         if self.is_closed():
             raise RuntimeError("Event loop is closed")
-        timer = _Timer(when, callback, args, self, context)
-        timer.number = next(self._numbers)
+        timer: Any = asyncio.TimerHandle(when, callback, args, self, context)
         timer._scheduled = True
-        heapq.heappush(self._scheduled, timer)
-        return timer
+        heapq.heappush(self._timers, (when, next(self._numbers), timer))
+        return timer  # type: ignore[no-any-return]
+
+    def close(self) -> None:
+        """Close the loop; what was scheduled never runs."""
+        super().close()
+        self._timers.clear()
 
     def call_soon_threadsafe(
         self,
@@ -112,22 +101,22 @@ class VirtualTimeLoop(asyncio.BaseEventLoop):
 
         As `BaseEventLoop` does it, which asks the selector each time.
         """
-        if self._timer_cancelled_count > MANY_TIMERS + len(self._scheduled) // 2:
+        if self._timer_cancelled_count > MANY_TIMERS + len(self._timers) // 2:
             self._forget_cancelled_timers()
-        timers, ready = self._scheduled, self._ready
-        while timers and timers[0]._cancelled:
-            heapq.heappop(timers)._scheduled = False
+        timers, ready = self._timers, self._ready
+        while timers and timers[0][2]._cancelled:
+            heapq.heappop(timers)[2]._scheduled = False
             self._timer_cancelled_count -= 1
         if not ready and not self._stopping:
-            if not timers or timers[0]._when > END_S:
+            if not timers or timers[0][0] > END_S:
                 raise self._deadlock()
-            wait_s = timers[0]._when - self._now_s
+            wait_s = timers[0][0] - self._now_s
             if wait_s > 0:
                 self._ticks += round(wait_s / TICK_S)
                 self._now_s = self._ticks * TICK_S
         due_s = self._now_s + TICK_S
-        while timers and timers[0]._when < due_s:
-            timer = heapq.heappop(timers)
+        while timers and timers[0][0] < due_s:
+            timer = heapq.heappop(timers)[2]
             timer._scheduled = False
             ready.append(timer)
         for _ in range(len(ready)):
@@ -137,10 +126,10 @@ class VirtualTimeLoop(asyncio.BaseEventLoop):
 
     def _forget_cancelled_timers(self) -> None:
         """Remove timers that were cancelled long before they are due."""
-        for timer in self._scheduled:
+        for _, _, timer in self._timers:
             timer._scheduled = not timer.cancelled()
-        self._scheduled = [timer for timer in self._scheduled if timer._scheduled]
-        heapq.heapify(self._scheduled)
+        self._timers = [entry for entry in self._timers if entry[2]._scheduled]
+        heapq.heapify(self._timers)
         self._timer_cancelled_count = 0
 
     def _deadlock(self) -> Deadlock:

@@ -39,12 +39,17 @@ class TextStore:
 
     def add(self, document_id: str, text: str) -> StoredText:
         """Return the stored pair, new or known."""
-        text = whole_characters(text)
-        key = (document_id, text)
-        stored = self._stored.get(key)
+        as_it_came = (document_id, text)
+        stored = self._stored.get(as_it_came)
         if stored is None:
-            identity = text_id(document_id, text)
-            stored = StoredText(identity, document_id, text, count_words(text))
-            self._stored[key] = stored
-            self._writer.write(_Line(identity, document_id, text))
+            text = whole_characters(text)
+            stored = self._stored.get((document_id, text)) or self._keep(document_id, text)
+            self._stored[as_it_came] = stored
+        return stored
+
+    def _keep(self, document_id: str, text: str) -> StoredText:
+        identity = text_id(document_id, text)
+        stored = StoredText(identity, document_id, text, count_words(text))
+        self._stored[document_id, text] = stored
+        self._writer.write(_Line(identity, document_id, text))
         return stored

@@ -2,7 +2,7 @@
 
 import asyncio
 import gc
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import Any, Protocol
 
 from bellman.load.pacing import PacingStatistics, summarize_pacing
@@ -46,6 +46,44 @@ class Load:
         """Send a request that is due now, and wait for its answer."""
         self.note_sent(request)
         await self._send(request)
+
+    async def call_at_each(
+        self, requests: Sequence[ScheduledRequest], begin: Callable[[ScheduledRequest], None]
+    ) -> None:
+        """Call `begin` with each request when it is due, by one chain of timers; never early."""
+        coming = iter(requests)
+        done: asyncio.Future[None] = self._loop.create_future()
+        timer: asyncio.Handle | None = None
+
+        def send(request: ScheduledRequest) -> None:
+            self.note_sent(request)
+            begin(request)
+
+        def go_on(due: ScheduledRequest | None = None) -> None:
+            nonlocal timer
+            if done.done():  # cancelled
+                return
+            try:
+                if due is not None:
+                    send(due)
+                for request in coming:
+                    wait_s = request.intended_s - self.now_s
+                    if wait_s > 0:
+                        # Behind what else is due then: the law, the meter.
+                        due_s = self._loop.time() + wait_s
+                        timer = self._loop.call_at(due_s, self._loop.call_soon, go_on, request)
+                        return
+                    send(request)
+                done.set_result(None)
+            except Exception as error:  # the loop would only log it
+                done.set_exception(error)
+
+        go_on()
+        try:
+            await done
+        finally:
+            if timer is not None:
+                timer.cancel()
 
     def note_sent(self, request: ScheduledRequest) -> None:
         """Take note that a request leaves now."""
@@ -133,10 +171,7 @@ async def drive_directly(
 
     async def dispatch(load: Load) -> None:
         load.spawn(requests.wait())
-        for request in schedule.requests:
-            await load.wait_until(request.intended_s)
-            load.note_sent(request)
-            requests.begin(request)
+        await load.call_at_each(schedule.requests, requests.begin)
         requests.close()
 
     return await run_load(dispatch, send_nothing, start_s, deadline_s, len(schedule.requests))

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
 
+from bellman.admission.accept_all import AcceptAll
 from bellman.controllers.publisher import SignalPublisher
 from bellman.engines.base import (
     Completion,
@@ -56,6 +57,7 @@ class SimulatedSession:
         self._scheduler = scheduler
         self._bank = bank
         self._admission = control.admission
+        self._accepts_all = isinstance(control.admission, AcceptAll)  # whatever the load is
         self._max_model_len = max_model_len
         self._block_size = block_size
         self._trace_block_tokens = trace_block_tokens
@@ -113,7 +115,7 @@ class SimulatedSession:
         """
         if self._failure is not None:
             raise EngineDied("the simulated engine failed") from self._failure
-        refusal = self._admission.refuse(self._sense())
+        refusal = None if self._accepts_all else self._admission.refuse(self._sense())
         header = self._publisher.header
         on_headers([] if header is None else [header])
         if refusal is not None:
