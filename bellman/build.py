@@ -1,23 +1,22 @@
 """Turns a config node with `_target_` into its validated dataclass.
 
-A variant (control law, arrival process, engine, meter...) is one dataclass and one YAML file that
-names it. The dataclass is the schema: unknown keys, wrong types and wrong ranges are refused with
-the full key, before anything runs. An entry that has a `_target_` of its own is built first; the
-field that takes it is typed `Any`.
+A variant (control law, arrival process, engine, meter...) is one class made by `bellman.schema`
+and one YAML file that names it. Unknown keys, wrong types and wrong ranges are refused with the
+full key, before anything runs. An entry that has a `_target_` of its own is built first; the field
+that takes it is typed `Any`, or by the one class that it takes.
 """
 
-import math
 import re
 from collections.abc import Callable
 from dataclasses import fields, is_dataclass
-from typing import Any
+from typing import Any, get_args
 
 from hydra.errors import HydraException
 from hydra.utils import get_class
-from omegaconf import Container, DictConfig, OmegaConf
-from omegaconf.errors import OmegaConfBaseException
+from omegaconf import DictConfig, OmegaConf
 
 from bellman.errors import ConfigError
+from bellman.schema import MISSING, is_schema
 
 TARGET = "_target_"
 A_VARIANT = "must be one of the group's options, with its entries"
@@ -49,7 +48,10 @@ def _build_values(values: Any, key: str) -> Any:
     if not isinstance(values, dict) or TARGET not in values:
         raise ConfigError(key, values, A_VARIANT)
     others = {name: value for name, value in values.items() if name != TARGET}
-    return build_class(find_target(values[TARGET], f"{key}.{TARGET}", get_class), others, key)
+    cls = find_target(values[TARGET], f"{key}.{TARGET}", get_class)
+    if not is_schema(cls):
+        raise ConfigError(f"{key}.{TARGET}", values[TARGET], "must be a class made by @schema")
+    return build_class(cls, others, key)
 
 
 def find_target(path: object, key: str, find: Callable[[str], Any]) -> Any:
@@ -61,52 +63,35 @@ def find_target(path: object, key: str, find: Callable[[str], Any]) -> Any:
         raise ConfigError(key, path, f"must be a dotted path: {reason}") from None
 
 
-def _check_value(value: Any, key: str) -> None:
-    """Refuse what no schema catches; an interpolation would be resolved where it is read."""
-    if isinstance(value, float) and not math.isfinite(value):
-        raise ConfigError(key, value, "must be a finite number")
-    if "${" in str(value):
-        raise ConfigError(key, value, "must be a value, not an interpolation")
-
-
 def build_class(cls: type, values: Any, key: str) -> Any:
-    """Build the dataclass `cls` from plain values, checked against its field types."""
+    """Build a class made by `schema` from plain values; raises `ConfigError` with the full key."""
     assert is_dataclass(cls)
-    if not isinstance(values, dict):
-        known = ", ".join(field.name for field in fields(cls))
-        raise ConfigError(key, values, f"must be a mapping with {known}")
     types = {field.name: field.type for field in fields(cls) if field.init}
-    names = list(types)
-    schema = OmegaConf.structured(cls)
-    OmegaConf.set_readonly(schema, False)  # frozen dataclasses come out read-only
-    nested = {}
+    known = ", ".join(types)
+    if not isinstance(values, dict):
+        raise ConfigError(key, values, f"must be a mapping with {known}")
+    given = {}
     for name, value in values.items():
-        full_key = f"{key}.{name}" if key else str(name)
-        if name not in names:
-            raise ConfigError(full_key, value, f"unknown key, known are {', '.join(names)}")
-        _check_value(value, full_key)
-        if isinstance(value, dict) and TARGET in value:
-            nested[name] = _build_values(value, full_key)
-            continue
-        if types[name] is Any and value is not None:
+        full_key = _joined(key, name)
+        if name not in types:
+            raise ConfigError(full_key, value, f"unknown key, known are {known}")
+        if value == MISSING:
+            raise ConfigError(full_key, value, "must be given")
+        if "${" in str(value):
+            raise ConfigError(full_key, value, "must be a value, not an interpolation")
+        variant = any(map(is_schema, (types[name], *get_args(types[name]))))
+        if (variant or types[name] is Any) and isinstance(value, dict) and TARGET in value:
+            given[name] = _build_values(value, full_key)
+        elif types[name] is Any and value is not None:
             raise ConfigError(full_key, value, A_VARIANT)
-        try:
-            OmegaConf.update(schema, name, value)
-        except OmegaConfBaseException as error:
-            raise ConfigError(full_key, value, str(error).splitlines()[0]) from None
-    plain = {}
-    for name in names:
-        if name in nested:
-            continue
-        if OmegaConf.is_missing(schema, name):
-            raise ConfigError(f"{key}.{name}" if key else name, "???", "must be given")
-        value = schema[name]
-        plain[name] = OmegaConf.to_object(value) if isinstance(value, Container) else value
+        else:
+            given[name] = value
     try:
-        return cls(**plain, **nested)
+        return cls(**given)
     except ConfigError as error:
-        # A class knows its own group's name; the full key depends on where the node stands.
-        name = error.key.rpartition(".")[2]
-        if name not in names:
-            raise
-        raise ConfigError(f"{key}.{name}" if key else name, error.value, error.allowed) from None
+        raise ConfigError(_joined(key, error.key), error.value, error.allowed) from None
+
+
+def _joined(key: str, name: object) -> str:
+    """Return the full key; without a name it is the class as a whole that is wrong."""
+    return ".".join(filter(None, (key, str(name))))

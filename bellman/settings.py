@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from omegaconf import DictConfig, OmegaConf
 
@@ -14,6 +14,7 @@ from bellman.episode import Arm
 from bellman.errors import require
 from bellman.load.pacing import PacingLimits
 from bellman.load.saturation import CapacitySettings
+from bellman.schema import Count, NotNegative, Positive, Whole, schema
 from bellman.slo import Slo
 
 EPISODE_KEYS = (
@@ -36,22 +37,22 @@ PLACE_KEYS = ("outputs", "folder", "executor")
 ARM_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_+.-]*")
 
 
-@dataclass(frozen=True)
+@schema
 class RunSettings:
     """The experiment's own numbers; keys stand at the configuration's top level."""
 
     name: str
     """Name of the experiment: the folder under `outputs`."""
-    seed: int
-    repeats: int
+    seed: Whole
+    repeats: Count
     baseline: str
     """The arm that the others are compared with."""
     paper_arm: str
     """The arm that stands for the paper's: its comparison gets the verdicts on the claims."""
-    timeline_period_s: float
-    drain_s: float
+    timeline_period_s: Positive
+    drain_s: NotNegative
     """How long after the schedule's end the outstanding requests may finish."""
-    request_timeout_s: float
+    request_timeout_s: Positive
     """Deadline of a request, from its actual send."""
     outputs: str
     folder: str | None = None
@@ -59,50 +60,16 @@ class RunSettings:
     model: str | None = None
     """Model name or folder, for engines that load one."""
 
-    def __post_init__(self) -> None:
-        """Check the ranges."""
-        require(self.seed >= 0, "seed", self.seed, "must be 0 or more")
-        require(self.repeats >= 1, "repeats", self.repeats, "must be 1 or more")
-        require(
-            self.timeline_period_s > 0,
-            "timeline_period_s",
-            self.timeline_period_s,
-            "must be greater than 0",
-        )
-        require(self.drain_s >= 0, "drain_s", self.drain_s, "must be 0 or more")
-        require(
-            self.request_timeout_s > 0,
-            "request_timeout_s",
-            self.request_timeout_s,
-            "must be greater than 0",
-        )
 
-
-@dataclass(frozen=True)
+@schema
 class SignalSettings:
     """How often the law runs, and how its level reaches the application."""
 
-    period_s: float
+    period_s: Positive
     """Seconds between two runs of the law (ours)."""
-    delivery: str
+    delivery: Literal["header", "poll"]
     """`header`: on every response; `poll`: GET /bellman/congestion."""
-    poll_period_s: float
-
-    def __post_init__(self) -> None:
-        """Check the ranges."""
-        require(self.period_s > 0, "signal.period_s", self.period_s, "must be greater than 0")
-        require(
-            self.delivery in {"header", "poll"},
-            "signal.delivery",
-            self.delivery,
-            "must be header or poll",
-        )
-        require(
-            self.poll_period_s > 0,
-            "signal.poll_period_s",
-            self.poll_period_s,
-            "must be greater than 0",
-        )
+    poll_period_s: Positive
 
 
 @dataclass(frozen=True)

@@ -1,27 +1,21 @@
 """What makes a request good: the limits that goodput is counted by."""
 
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Self
 
-from bellman.errors import require
+from bellman.schema import Positive, schema
 
 
-@dataclass(frozen=True)
+@schema
 class Slo:
     """Limits that a good request meets, all of them (ours: the paper gives none)."""
 
-    ttft_s: float | None = 2.0
+    ttft_s: Positive | None = 2.0
     """Most seconds to the first token; None sets no limit."""
-    tpot_s: float | None = 0.1
+    tpot_s: Positive | None = 0.1
     """Most seconds per further output token; an answer of one token has none to meet."""
-    e2e_s: float | None = 20.0
+    e2e_s: Positive | None = 20.0
     """Most seconds to the last token."""
-
-    def __post_init__(self) -> None:
-        """Check the ranges."""
-        for name in ("ttft_s", "tpot_s", "e2e_s"):
-            limit = getattr(self, name)
-            require(limit is None or limit > 0, f"slo.{name}", limit, "must be greater than 0")
 
     @property
     def in_words(self) -> str:

@@ -1,22 +1,14 @@
 """Shorten in proportion to the congestion level."""
 
-from dataclasses import dataclass
-
-from bellman.errors import require
+from bellman.schema import Share, schema
 
 
-@dataclass(frozen=True)
+@schema
 class Linear:
     """scale = max(alpha_min, 1 - level)."""
 
-    alpha_min: float
+    alpha_min: Share
     """Smallest scale ever asked for (ours)."""
-
-    def __post_init__(self) -> None:
-        """Check the range."""
-        require(
-            0 < self.alpha_min <= 1, "adaptation.alpha_min", self.alpha_min, "must be in (0, 1]"
-        )
 
     def scale(self, level: float) -> float:
         """Return max(alpha_min, 1 - level)."""

@@ -1,11 +1,10 @@
 """No admission control: every request enters the engine's queue."""
 
-from dataclasses import dataclass
-
+from bellman.schema import schema
 from bellman.sensing.observation import Observation
 
 
-@dataclass(frozen=True)
+@schema
 class AcceptAll:
     """Accept everything."""
 

@@ -1,67 +1,40 @@
 """From a scale to a word budget on a geometric ladder, with a floor and a token guard."""
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property, lru_cache
+from typing import Annotated
+
+from pydantic import Field
 
 from bellman.errors import require
+from bellman.schema import Count, Whole, schema
 
 
-@dataclass(frozen=True)
+@schema
 class BudgetRules:
     """How the application turns a wanted scale into words and tokens."""
 
-    default_words: int
+    default_words: Count
     """Words asked for without congestion (ours)."""
-    ladder_ratio: float
+    ladder_ratio: Annotated[float, Field(gt=1.01)]
     """Ratio of neighbouring budgets; few distinct prompts, each answer can be recorded."""
-    words_per_token: float
+    words_per_token: Annotated[float, Field(gt=0, le=2)]
     """English words a token of the model; turns token floors and guards into words and back."""
-    guard_ratio: float
+    guard_ratio: Annotated[float, Field(ge=1)]
     """`max_tokens` = guard_ratio x the asked words in tokens + guard_margin_tokens."""
-    guard_margin_tokens: int
+    guard_margin_tokens: Whole
     task: str
     """Which of `floor_tokens` applies."""
-    floor_tokens: dict[str, int] = field(default_factory=dict)
+    floor_tokens: dict[str, Count] = field(default_factory=dict)
     """Shortest useful answer by task, in tokens."""
 
     def __post_init__(self) -> None:
-        """Check the ranges."""
-        key = "application"
-        require(
-            self.ladder_ratio > 1.01, f"{key}.ladder_ratio", self.ladder_ratio, "must exceed 1.01"
-        )
-        require(
-            0 < self.words_per_token <= 2,
-            f"{key}.words_per_token",
-            self.words_per_token,
-            "must be in (0, 2]",
-        )
-        require(self.guard_ratio >= 1, f"{key}.guard_ratio", self.guard_ratio, "must be 1 or more")
-        require(
-            self.guard_margin_tokens >= 0,
-            f"{key}.guard_margin_tokens",
-            self.guard_margin_tokens,
-            "must be 0 or more",
-        )
-        require(
-            self.task in self.floor_tokens,
-            f"{key}.task",
-            self.task,
-            f"must be one of {', '.join(self.floor_tokens)}",
-        )
-        require(
-            min(self.floor_tokens.values()) >= 1,
-            f"{key}.floor_tokens",
-            self.floor_tokens,
-            "must be 1 token or more each",
-        )
-        require(
-            self.default_words >= self.floor_words,
-            f"{key}.default_words",
-            self.default_words,
-            f"must be at least the floor of {self.floor_words} words",
-        )
+        """Check the task and its floor."""
+        known = f"must be one of {', '.join(self.floor_tokens)}"
+        require(self.task in self.floor_tokens, "task", self.task, known)
+        least = f"must be at least the floor of {self.floor_words} words"
+        require(self.default_words >= self.floor_words, "default_words", self.default_words, least)
 
     @property
     def floor_words(self) -> int:

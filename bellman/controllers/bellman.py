@@ -1,36 +1,29 @@
 """The queue law with progressive signalling (beLLMan, arXiv 2510.15330; thresholds are ours)."""
 
-from dataclasses import dataclass
-
 from bellman.controllers.base import Level
 from bellman.errors import require
+from bellman.schema import NotNegative, Share, schema
 from bellman.sensing.observation import Observation
 
 
-@dataclass(frozen=True)
+@schema
 class QueueLaw:
     """Level from the outstanding requests Q, moving at most `max_step` a control period.
 
     target = clip((Q - q_low) / (q_high - q_low), 0, 1), Q = running + waiting requests.
     """
 
-    q_low: float
+    q_low: NotNegative
     """Outstanding requests up to which there is no congestion."""
     q_high: float
     """Outstanding requests from which congestion is full."""
-    max_step: float
+    max_step: Share
     """Largest change of the level in one control period, up or down."""
 
     def __post_init__(self) -> None:
-        """Check the ranges."""
-        require(self.q_low >= 0, "controller.q_low", self.q_low, "must be 0 or more")
-        require(
-            self.q_high > self.q_low,
-            "controller.q_high",
-            self.q_high,
-            f"must be greater than controller.q_low={self.q_low}",
-        )
-        require(0 < self.max_step <= 1, "controller.max_step", self.max_step, "must be in (0, 1]")
+        """Check that the thresholds rise."""
+        above = f"must be greater than q_low={self.q_low:g}"
+        require(self.q_high > self.q_low, "q_high", self.q_high, above)
 
     def target(self, outstanding: float) -> float:
         """Return the level the law heads for at Q = `outstanding` requests."""

@@ -1,12 +1,11 @@
 """The uncontrolled arm: the level is always 0, so the application never shortens."""
 
-from dataclasses import dataclass
-
 from bellman.controllers.base import Level
+from bellman.schema import schema
 from bellman.sensing.observation import Observation
 
 
-@dataclass(frozen=True)
+@schema
 class NoControl:
     """Publish level 0 whatever happens."""
 

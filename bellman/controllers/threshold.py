@@ -1,21 +1,15 @@
 """The simplest law: full congestion while too many requests are outstanding."""
 
-from dataclasses import dataclass
-
 from bellman.controllers.base import Level
-from bellman.errors import require
+from bellman.schema import Whole, schema
 from bellman.sensing.observation import Observation
 
 
-@dataclass(frozen=True)
+@schema
 class Threshold:
     """Level 1 while more than `limit` requests are outstanding in the engine, else 0."""
 
-    limit: int
-
-    def __post_init__(self) -> None:
-        """Check the range."""
-        require(self.limit >= 0, "controller.limit", self.limit, "must be 0 or more")
+    limit: Whole
 
     def start(self) -> Level:
         """Return level 0."""

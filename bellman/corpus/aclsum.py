@@ -9,15 +9,17 @@ import importlib.util
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import Field
 
 from bellman.corpus.base import Corpus, Document
 from bellman.corpus.detokenize import detokenize_sentences
-from bellman.corpus.documents import corpus_from_documents, require_limit
-from bellman.errors import RunError, require
+from bellman.corpus.documents import corpus_from_documents
+from bellman.errors import RunError
+from bellman.schema import Count, schema
 from bellman.words import count_words
 
 FIRST_YEAR = 2016
@@ -29,23 +31,13 @@ CENTURY_PIVOT = 60
 """Two-digit years from here on are of the 1900s: the Anthology's oldest papers are of 1965."""
 
 
-@dataclass(frozen=True)
+@schema
 class AclSum:
     """The default corpus: comes with the installation; English; 200 to 2,500 words a document."""
 
-    limit_documents: int | None = None
-    longest_words: int | None = None
+    limit_documents: Count | None = None
+    longest_words: Annotated[int, Field(ge=SHORTEST_CUT_WORDS)] | None = None
     """Cut documents after the last sentence that ends within so many words; None = whole ones."""
-
-    def __post_init__(self) -> None:
-        """Check the limits."""
-        require_limit(self.limit_documents)
-        require(
-            self.longest_words is None or self.longest_words >= SHORTEST_CUT_WORDS,
-            "corpus.longest_words",
-            self.longest_words,
-            f"must be {SHORTEST_CUT_WORDS} or more, or null for whole documents",
-        )
 
     def load(self) -> Corpus:
         """Load the papers in the package's order (train, val, test); raises `RunError`."""

@@ -1,20 +1,19 @@
 """Any JSON Lines, CSV or parquet file with a document and a summary a row."""
 
-from dataclasses import dataclass
 from pathlib import Path
 
 from bellman.corpus.base import Corpus
 from bellman.corpus.documents import (
     corpus_from_documents,
     documents_from_rows,
-    require_limit,
     wanted_columns,
 )
 from bellman.errors import require
 from bellman.row_files.read import read_rows
+from bellman.schema import Count, schema
 
 
-@dataclass(frozen=True)
+@schema
 class DocumentFile:
     """Documents from a file of your own."""
 
@@ -27,12 +26,11 @@ class DocumentFile:
     name: str = "jsonl"
     """Shown in tables and figures."""
     licence: str = "unknown"
-    limit_documents: int | None = None
+    limit_documents: Count | None = None
 
     def __post_init__(self) -> None:
         """Check that the file is there."""
-        require_limit(self.limit_documents)
-        require(Path(self.path).is_file(), "corpus.path", self.path, "must be an existing file")
+        require(Path(self.path).is_file(), "path", self.path, "must be an existing file")
 
     def load(self) -> Corpus:
         """Load the rows in the file's order; raises `RunError` with file, line and column."""

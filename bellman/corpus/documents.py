@@ -7,7 +7,7 @@ from typing import Any
 from bellman.corpus.base import Corpus, Document
 from bellman.corpus.cells import cell_id, cell_text
 from bellman.corpus.sentences import split_paragraphs
-from bellman.errors import ConfigError, RunError, require
+from bellman.errors import ConfigError, RunError
 from bellman.row_files.text import shown
 
 EMPTY_DOCUMENT = "empty document"
@@ -87,13 +87,3 @@ def documents_from_rows(
 def wanted_columns(document_column: str, summary_column: str, id_column: str | None) -> list[str]:
     """Return the columns in the order that `documents_from_rows` takes their values in."""
     return [document_column, summary_column, *([] if id_column is None else [id_column])]
-
-
-def require_limit(limit_documents: int | None) -> None:
-    """Check `corpus.limit_documents`: every corpus has it."""
-    require(
-        limit_documents is None or limit_documents > 0,
-        "corpus.limit_documents",
-        limit_documents,
-        "must be 1 or more, or null for all",
-    )

@@ -2,21 +2,20 @@
 
 import urllib.error
 import urllib.request
-from dataclasses import dataclass
 
 from bellman.corpus.base import Corpus
 from bellman.corpus.documents import (
     corpus_from_documents,
     documents_from_rows,
-    require_limit,
     wanted_columns,
 )
 from bellman.errors import ConfigError, RunError
+from bellman.schema import Count, schema
 
 REACHABLE_WITHIN_S = 5.0
 
 
-@dataclass(frozen=True)
+@schema
 class HubDataset:
     """A data set of the Hub; downloaded once, then read from the local cache."""
 
@@ -33,11 +32,7 @@ class HubDataset:
     summary_column: str
     id_column: str | None
     licence: str
-    limit_documents: int | None = 1000
-
-    def __post_init__(self) -> None:
-        """Check the limit."""
-        require_limit(self.limit_documents)
+    limit_documents: Count | None = 1000
 
     def load(self) -> Corpus:
         """Load the rows in the split's order; raises `RunError` when the Hub is out of reach."""

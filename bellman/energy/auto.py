@@ -1,7 +1,5 @@
 """Picks the meter: GPUs where an NVIDIA driver is, else CPU packages, else none and why."""
 
-from dataclasses import dataclass
-
 from bellman.energy.base import EnergyMeter, LocalServer
 from bellman.energy.none import UnmeasuredEnergy
 from bellman.energy.nvml import NvmlEnergy, open_meter
@@ -9,21 +7,17 @@ from bellman.energy.nvml_driver import DriverError, NoDriver
 from bellman.energy.own_thread import NoAnswer
 from bellman.energy.rapl import RaplEnergy
 from bellman.energy.visible_gpus import Ambiguous
+from bellman.schema import NotNegative, Positive, schema
 
 
-@dataclass(frozen=True)
+@schema
 class AutoEnergy:
     """Whatever the machine has."""
 
-    sample_period_s: float
+    sample_period_s: Positive
     """Seconds between two samples of a GPU."""
-    idle_baseline_s: float
+    idle_baseline_s: NotNegative
     """How long idle power is measured before each arm; 0 leaves it out."""
-
-    def __post_init__(self) -> None:
-        """Check the ranges as the meters do."""
-        self._nvml()
-        self._rapl()
 
     def _nvml(self) -> NvmlEnergy:
         return NvmlEnergy(self.sample_period_s, self.idle_baseline_s)

@@ -2,12 +2,12 @@
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from bellman.energy.base import EnergyReading, EnergyReport, Incident, LocalServer
+from bellman.schema import schema
 
 
-@dataclass(frozen=True)
+@schema
 class NoMeter:
     """Configuration of the absent meter."""
 

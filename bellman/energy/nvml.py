@@ -1,7 +1,5 @@
 """Energy of NVIDIA GPUs: the driver's energy counter, and power samples as its cross-check."""
 
-from dataclasses import dataclass
-
 from bellman.energy.base import EnergyMeter, LocalServer
 from bellman.energy.none import UnmeasuredEnergy
 from bellman.energy.nvml_driver import Driver, DriverError
@@ -9,35 +7,20 @@ from bellman.energy.nvml_meter import NvmlMeter
 from bellman.energy.own_thread import NoAnswer, OwnThread
 from bellman.energy.server_gpus import Choice, choose
 from bellman.energy.visible_gpus import Ambiguous
-from bellman.errors import require
+from bellman.schema import NotNegative, Positive, schema
 
 OPEN_DEADLINE_S = 60.0
 """Without its persistence daemon a driver wakes its cards one after the other: seconds each."""
 
 
-@dataclass(frozen=True)
+@schema
 class NvmlEnergy:
     """Meter the GPUs that the server's processes use, else those of CUDA_VISIBLE_DEVICES."""
 
-    sample_period_s: float
+    sample_period_s: Positive
     """Seconds between two samples of counter and power."""
-    idle_baseline_s: float
+    idle_baseline_s: NotNegative
     """How long idle power is measured before each arm; 0 leaves it out."""
-
-    def __post_init__(self) -> None:
-        """Check the ranges."""
-        require(
-            self.sample_period_s > 0,
-            "energy.sample_period_s",
-            self.sample_period_s,
-            "must exceed 0",
-        )
-        require(
-            self.idle_baseline_s >= 0,
-            "energy.idle_baseline_s",
-            self.idle_baseline_s,
-            "must be 0 or more",
-        )
 
     async def create(self, server: LocalServer | None) -> EnergyMeter:
         """Return the meter for one episode; one that measures nothing where NVML cannot."""

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from bellman.energy.base import EnergyMeter, EnergyReading, EnergyReport, Incident, LocalServer
@@ -11,7 +10,7 @@ from bellman.energy.incident_log import IncidentLog
 from bellman.energy.none import UnmeasuredEnergy
 from bellman.energy.own_thread import NoAnswer, OwnThread
 from bellman.energy.powercap import LARGEST_POWER_W, Unreadable, Zone, find_zones, is_package
-from bellman.errors import require
+from bellman.schema import NotNegative, Positive, schema
 
 DEADLINE_S = 2.0
 """A reading may take so long; later it is null."""
@@ -23,25 +22,15 @@ LATE_PERIODS = 3.0
 """A background reading that comes after so many periods is late."""
 
 
-@dataclass(frozen=True)
+@schema
 class RaplEnergy:
     """Meter all CPU packages and, where it counts apart, their memory."""
 
-    idle_baseline_s: float
+    idle_baseline_s: NotNegative
     """How long idle power is measured before each arm; 0 leaves it out."""
-    read_period_s: float = 1.0
+    read_period_s: Positive = 1.0
     """Seconds between two readings in the background: far less than a wrap-around takes."""
     powercap: str = "/sys/class/powercap"
-
-    def __post_init__(self) -> None:
-        """Check the ranges."""
-        require(
-            self.idle_baseline_s >= 0,
-            "energy.idle_baseline_s",
-            self.idle_baseline_s,
-            "must be 0 or more",
-        )
-        require(self.read_period_s > 0, "energy.read_period_s", self.read_period_s, "must exceed 0")
 
     async def create(self, server: LocalServer | None) -> EnergyMeter:
         """Return the meter for one episode; one that measures nothing where RAPL cannot."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bellman.errors import require
+from bellman.schema import Positive, schema
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,22 +30,16 @@ class PacingStatistics:
     stands still while the loop works."""
 
 
-@dataclass(frozen=True)
+@schema
 class PacingLimits:
     """Limits beyond which a run is invalid: its latencies are the client's, not the server's."""
 
-    lag_p99_s: float
+    lag_p99_s: Positive
     """Limit of the 99th percentile of the lag, seconds."""
-    rate_error: float
+    rate_error: Positive
     """Limit of |achieved / offered - 1|."""
-    stall_s: float
+    stall_s: Positive
     """Limit of the event loop's longest stall, seconds."""
-
-    def __post_init__(self) -> None:
-        """Check the ranges."""
-        for key in ("lag_p99_s", "rate_error", "stall_s"):
-            limit = getattr(self, key)
-            require(limit > 0, f"pacing.{key}", limit, "must be greater than 0")
 
     def invalid_reasons(self, pacing: PacingStatistics) -> list[str]:
         """Return why the run is invalid; an empty list when it is valid."""

@@ -6,42 +6,33 @@ from dataclasses import dataclass
 
 from bellman.errors import RunError, require
 from bellman.load.completion_rate import INTERVAL_METHOD, completion_rate
+from bellman.schema import Count, NotNegative, Positive, schema
 
 SAME_INSTANT_S = 1e-3
 """Answers that come together with the window's end are still counted."""
 
 
-@dataclass(frozen=True)
+@schema
 class CapacitySettings:
     """How the uncontrolled engine is saturated to find its capacity."""
 
-    concurrency: int
+    concurrency: Count
     """Requests kept outstanding: well above what fits in the batch."""
-    warmup_s: float
+    warmup_s: NotNegative
     """The warm-up lasts at least so long, and until the first `concurrency` requests, which all
     start at once, are answered."""
-    duration_s: float
+    duration_s: Positive
     """The measurement lasts at least so long,"""
-    completions: int
+    completions: Count
     """and until so many requests were answered after the warm-up,"""
-    deadline_s: float
+    deadline_s: Positive
     """but no longer than this, warm-up included."""
 
     def __post_init__(self) -> None:
-        """Check the ranges."""
-        for key in ("concurrency", "completions"):
-            require(getattr(self, key) >= 1, f"capacity.{key}", getattr(self, key), "must be >= 1")
-        require(self.warmup_s >= 0, "capacity.warmup_s", self.warmup_s, "must be 0 or more")
-        require(
-            self.duration_s > 0, "capacity.duration_s", self.duration_s, "must be greater than 0"
-        )
+        """Check that the deadline leaves the time."""
         least_s = self.warmup_s + self.duration_s
-        require(
-            self.deadline_s >= least_s,
-            "capacity.deadline_s",
-            self.deadline_s,
-            f"must be at least capacity.warmup_s + capacity.duration_s = {least_s:g}",
-        )
+        enough = f"must be at least warmup_s + duration_s = {least_s:g}"
+        require(self.deadline_s >= least_s, "deadline_s", self.deadline_s, enough)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ import json
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -17,11 +17,12 @@ import pyarrow.parquet as pq
 from bellman.app.texts import text_id
 from bellman.corpus.base import Corpus, Document
 from bellman.corpus.sentences import split_sentences
-from bellman.errors import RunError, require
+from bellman.errors import RunError
 from bellman.foreign_text import whole_characters
 from bellman.quality.random_sentences import random_sentences
 from bellman.quality.tokenizer import LITERAL_NEWLINE
 from bellman.records import write_parquet
+from bellman.schema import Whole, schema
 from bellman.words import count_words
 
 METRIC = Path(__file__).with_name("rouge_metric.py")
@@ -46,23 +47,16 @@ QUALITY = pa.schema(
 )
 
 
-@dataclass(frozen=True)
+@schema
 class RougeQuality:
     """How summaries are scored."""
 
     use_stemmer: bool
     """Porter stemming, as most published ROUGE figures for English have it."""
-    random_draws: int
+    random_draws: Whole
     """Random texts for each text, for `f1_random`; 0 leaves it out (null)."""
-    seed: int
+    seed: Whole
     """Of the random texts."""
-
-    def __post_init__(self) -> None:
-        """Check the ranges."""
-        require(
-            self.random_draws >= 0, "quality.random_draws", self.random_draws, "must be 0 or more"
-        )
-        require(self.seed >= 0, "quality.seed", self.seed, "must be 0 or more")
 
 
 def score_folder(folder: Path, corpus: Corpus, config: RougeQuality) -> None:

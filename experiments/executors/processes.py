@@ -14,7 +14,7 @@ from typing import cast
 from joblib import cpu_count
 from joblib.externals.loky import ProcessPoolExecutor
 
-from bellman.errors import require
+from bellman.schema import Count, schema
 from experiments.executors.base import OnOutcome, Place
 from experiments.executors.progress import CellsProgress
 from experiments.executors.worker import ONE_THREAD, run_cell
@@ -31,17 +31,12 @@ LOST = (
 )
 
 
-@dataclass(frozen=True)
+@schema
 class Processes:
     """Worker processes that live as long as the study."""
 
-    workers: int | None = None
+    workers: Count | None = None
     """None: as many as there are cores."""
-
-    def __post_init__(self) -> None:
-        """Check the range."""
-        valid = self.workers is None or self.workers >= 1
-        require(valid, "executor.workers", self.workers, "must be 1 or more, or null for all cores")
 
     @property
     def parallel(self) -> bool:

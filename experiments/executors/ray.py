@@ -31,6 +31,7 @@ from bellman import provenance
 from bellman.engines.vllm import supervise
 from bellman.errors import RunError, require
 from bellman.records import write_bytes
+from bellman.schema import schema
 from experiments.cells.inputs import input_digests
 from experiments.executors.away import Delivered, run_away
 from experiments.executors.base import OnOutcome, Place
@@ -49,7 +50,7 @@ QUIET = {
 }
 
 
-@dataclass(frozen=True)
+@schema
 class RayCluster:
     """As many cells at once as the cluster has cores."""
 
@@ -58,9 +59,9 @@ class RayCluster:
 
     def __post_init__(self) -> None:
         """Check the form, and that Ray is there; importing it takes seconds."""
-        require(find_spec("ray") is not None, "executor", "ray", "needs the extra `ray`")
+        require(find_spec("ray") is not None, "", "ray", "needs the extra `ray`")
         form = self.address in (None, "auto") or HOST_AND_PORT.fullmatch(self.address)
-        require(bool(form), "executor.address", self.address, "must be host:port, auto or null")
+        require(bool(form), "address", self.address, "must be host:port, auto or null")
 
     @property
     def parallel(self) -> bool:

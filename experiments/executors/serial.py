@@ -4,12 +4,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from bellman.schema import schema
 from experiments.executors.base import OnOutcome, Place
 from experiments.perform import Planned, perform
 from experiments.progress import RunProgress
 
 
-@dataclass(frozen=True)
+@schema
 class Serial:
     """One process, one engine, one cell at a time."""
 

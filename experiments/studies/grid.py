@@ -5,10 +5,10 @@ capacity, where it is of the load alone) runs once and stands at all of them.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from bellman.errors import require
+from bellman.schema import OneOrMore, schema
 from bellman.settings import Settings
 from experiments.cells.base import Cell
 from experiments.studies.base import Cells
@@ -16,21 +16,19 @@ from experiments.studies.comparison import capacity_cell, episode_cells
 from experiments.studies.points import Point, product
 
 
-@dataclass(frozen=True)
+@schema
 class Grid:
     """Every combination of the values of some entries."""
 
-    axes: dict[str, Any]
+    axes: dict[str, OneOrMore[Any]]
     """Values by the dotted key of an entry, or by `group/sub` for the options of a group."""
 
     def __post_init__(self) -> None:
         """Check the form; whether the entries exist, the configuration says."""
-        require(len(self.axes) > 0, "study.axes", self.axes, "must name an entry and its values")
+        require(len(self.axes) > 0, "axes", self.axes, "must name an entry and its values")
         for key, values in self.axes.items():
-            valid = isinstance(values, list) and len(values) > 0
-            require(valid, f"study.axes.{key}", values, "must be a list of values")
-            distinct = valid and len({repr(value) for value in values}) == len(values)
-            require(distinct, f"study.axes.{key}", values, "must be different values")
+            distinct = len({repr(value) for value in values}) == len(values)
+            require(distinct, f"axes.{key}", values, "must be different values")
 
     def check(self, settings: Settings) -> None:
         """Validate the configuration of every point."""

@@ -3,15 +3,15 @@
 Capacity of the uncontrolled engine -> one schedule a repeat -> every arm serves it.
 """
 
-from dataclasses import dataclass
 from typing import Any
 
+from bellman.schema import schema
 from bellman.settings import Settings
 from experiments.studies.base import Cells
 from experiments.studies.comparison import capacity_cell, episode_cells
 
 
-@dataclass(frozen=True)
+@schema
 class Paired:
     """Every repeat's schedule, served under every arm."""
 

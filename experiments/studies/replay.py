@@ -6,11 +6,14 @@ fitted to the batches alone. Both engines serve the same congested episodes, whi
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
+from typing import Annotated, Any
+
+from pydantic import Field
 
 from bellman.engines.batches import Batch
 from bellman.errors import ConfigError, RunError, require
+from bellman.schema import Count, OneOrMore, Whole, schema
 from bellman.settings import Settings
 from experiments.cells.answers import BANK, AnswersCell
 from experiments.cells.batches import BatchesCell
@@ -27,60 +30,38 @@ MIXED_SPREAD = 0.9
 """Answers of a mixed batch: from a tenth of the mean to nearly twice as long."""
 
 
-@dataclass(frozen=True)
+@schema
 class Replay:
     """The batches that are timed, and the server's limits."""
 
-    batch_requests: list[int]
-    prompt_words: list[int]
-    output_tokens: int
+    batch_requests: OneOrMore[Count]
+    prompt_words: OneOrMore[Count]
+    output_tokens: Annotated[int, Field(ge=20)]
     """Of every answer of a batch; in a mixed batch their mean."""
-    mixed_requests: int
+    mixed_requests: Whole
     """More requests than the batch has places, with answers of different lengths, so that prompts
     are read while other answers are written; 0 for no such batch."""
-    rounds: int
+    rounds: Count
     """How often every batch is run before the episodes, and again after them."""
-    max_num_seqs: int
-    max_num_batched_tokens: int
-    max_model_len: int
-    kv_blocks: int | None
+    max_num_seqs: Count
+    max_num_batched_tokens: Count
+    max_model_len: Count
+    kv_blocks: Count | None
     """Blocks of the KV cache; None takes what the server says."""
-    block_size: int | None
+    block_size: Count | None
     """Tokens of a block; None takes what the server says."""
 
     def __post_init__(self) -> None:
-        """Check the ranges."""
-        for name in ("batch_requests", "prompt_words"):
-            values = getattr(self, name)
-            require(bool(values) and min(values) >= 1, f"study.{name}", values, "must be 1 or more")
-        require(
-            self.output_tokens >= 20, "study.output_tokens", self.output_tokens, "must be >= 20"
-        )
-        require(self.rounds >= 1, "study.rounds", self.rounds, "must be 1 or more")
-        for name in ("kv_blocks", "block_size"):
-            value = getattr(self, name)
-            require(
-                value is None or value >= 1, f"study.{name}", value, "must be 1 or more, or null"
-            )
+        """Check that the batches fit into the server's limits."""
         longest = max(batch.longest_tokens for batch in self.batches) + max(self.prompt_words)
-        require(
-            longest < self.max_model_len,
-            "study.max_model_len",
-            self.max_model_len,
-            f"must hold the longest prompt and answer of the batches, more than {longest} tokens",
-        )
-        require(
-            max(self.batch_requests) <= self.max_num_seqs,
-            "study.batch_requests",
-            self.batch_requests,
-            f"must be at most study.max_num_seqs={self.max_num_seqs}",
-        )
-        require(
-            self.mixed_requests == 0 or self.mixed_requests > self.max_num_seqs,
-            "study.mixed_requests",
-            self.mixed_requests,
-            f"must be more than study.max_num_seqs={self.max_num_seqs}, or 0",
-        )
+        holds = f"must hold the batches' longest prompt and answer, more than {longest} tokens"
+        require(longest < self.max_model_len, "max_model_len", self.max_model_len, holds)
+        most = self.max_num_seqs
+        fit = f"must be at most max_num_seqs={most}"
+        require(max(self.batch_requests) <= most, "batch_requests", self.batch_requests, fit)
+        mixed = self.mixed_requests
+        more = f"must be more than max_num_seqs={most}, or 0"
+        require(mixed == 0 or mixed > most, "mixed_requests", mixed, more)
 
     def check(self, settings: Settings) -> None:
         """Refuse a simulated engine; raises `ConfigError`."""

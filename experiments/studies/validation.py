@@ -6,7 +6,6 @@ measured rows are not published, so that all of it is repeated with shorter and 
 """
 
 import hashlib
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +20,7 @@ from bellman.engines.simulated.steady_states import (
     read_steady_states,
 )
 from bellman.errors import ConfigError, RunError, require
+from bellman.schema import OneOrMore, Positive, schema
 from bellman.settings import Settings
 from experiments.cells.steady_state import SteadyStateCell
 from experiments.studies.base import Cells
@@ -30,28 +30,23 @@ ELSEWHERE = "elsewhere"
 """Stands for a profile without prompt lengths of its own."""
 
 
-@dataclass(frozen=True)
+@schema
 class Validation:
     """The profiles that are judged, and what is assumed of the rows."""
 
-    profiles: list[str]
+    profiles: OneOrMore[str]
     """Files of conf/engine/profile; each is judged on the rows of its model."""
     prompt_tokens: dict[str, Any]
     """Assumed mean prompt length by task, by profile; `elsewhere` for the rest."""
-    prompt_factors: list[float]
+    prompt_factors: list[Positive]
     """All prompts times this; 1 is what is judged."""
     rows: str | None = None
     """Another file of steady states in ML.ENERGY's form; all its rows are judged."""
 
     def __post_init__(self) -> None:
-        """Check the ranges."""
-        require(len(self.profiles) > 0, "study.profiles", self.profiles, "must name a profile")
-        require(
-            1.0 in self.prompt_factors and min(self.prompt_factors) > 0,
-            "study.prompt_factors",
-            self.prompt_factors,
-            "must contain 1 and nothing below 0",
-        )
+        """Check that what is judged is there."""
+        factors = self.prompt_factors
+        require(1 in factors, "prompt_factors", factors, "must have 1 among them")
 
     @property
     def path(self) -> Path:

@@ -50,14 +50,14 @@ def test_known_answers():
 @pytest.mark.parametrize(
     ("make", "key"),
     [
-        (lambda: Linear(alpha_min=1.5), "adaptation.alpha_min=1.5"),
-        (lambda: Linear(alpha_min=0), "adaptation.alpha_min=0"),
-        (lambda: Knee(0.8, 0.3, 0.25), "adaptation.full_level=0.3"),
-        (lambda: Steps([0.1, 0.5], [1, 0.5]), "adaptation.levels"),
-        (lambda: Steps([0, 0.5], [0.5, 1]), "adaptation.scales"),
-        (lambda: Steps([0, 0.5], [1.0]), "adaptation.scales"),
+        (lambda: Linear(alpha_min=1.5), "^alpha_min=1.5"),
+        (lambda: Linear(alpha_min=0), "^alpha_min=0"),
+        (lambda: Knee(0.8, 0.3, 0.25), "^full_level=0.3"),
+        (lambda: Steps([0.1, 0.5], [1, 0.5]), "^levels"),
+        (lambda: Steps([0, 0.5], [0.5, 1]), "^scales"),
+        (lambda: Steps([0, 0.5], [1.0]), "^scales"),
     ],
 )
 def test_wrong_ranges_are_refused_by_key_and_value(make, key):
-    with pytest.raises(ConfigError, match=key.replace(".", r"\.")):
+    with pytest.raises(ConfigError, match=key):
         make()

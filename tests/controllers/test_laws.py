@@ -67,7 +67,7 @@ def test_a_threshold_is_full_congestion_above_it_and_none_up_to_it():
         1,
         0,
     ]
-    with pytest.raises(ConfigError, match=r"controller\.limit=-1: must be 0 or more"):
+    with pytest.raises(ConfigError, match=r"^limit=-1: must be 0 or more"):
         Threshold(limit=-1)
 
 
@@ -79,9 +79,9 @@ def test_no_control_stays_at_zero():
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ({"q_low": -1, "q_high": 5, "max_step": 1}, "controller.q_low=-1: must be 0 or more"),
-        ({"q_low": 5, "q_high": 5, "max_step": 1}, "controller.q_high=5: must be greater than"),
-        ({"q_low": 5, "q_high": 9, "max_step": 0}, "controller.max_step=0: must be in"),
+        ({"q_low": -1, "q_high": 5, "max_step": 1}, "^q_low=-1: must be 0 or more"),
+        ({"q_low": 5, "q_high": 5, "max_step": 1}, "^q_high=5.0: must be greater than"),
+        ({"q_low": 5, "q_high": 9, "max_step": 0}, "^max_step=0: must be in"),
     ],
 )
 def test_wrong_thresholds_are_refused(values, message):

@@ -81,5 +81,5 @@ def test_an_id_that_comes_twice_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_missing_file_is_refused_before_anything_runs() -> None:
-    with pytest.raises(ConfigError, match=r"corpus\.path=nowhere\.jsonl"):
+    with pytest.raises(ConfigError, match=r"^path=nowhere\.jsonl"):
         DocumentFile("nowhere.jsonl")

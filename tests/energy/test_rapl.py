@@ -269,7 +269,7 @@ def test_missing_permission_is_null_with_the_remedy(
 
 
 def test_ranges() -> None:
-    with pytest.raises(ConfigError, match=r"energy\.idle_baseline_s=-1"):
+    with pytest.raises(ConfigError, match=r"^idle_baseline_s=-1"):
         RaplEnergy(-1.0)
-    with pytest.raises(ConfigError, match=r"energy\.read_period_s=0"):
+    with pytest.raises(ConfigError, match=r"^read_period_s=0"):
         RaplEnergy(0.0, read_period_s=0.0)

@@ -151,15 +151,15 @@ def test_a_deadline_too_early_for_enough_answers_is_one_line_with_its_key(tmp_pa
     ("override", "key"),
     [
         ("study.loads=[]", "study.loads"),
-        ("study.loads=[0.5,-1]", "study.loads"),
+        ("study.loads=[0.5,-1]", "study.loads.1"),
         ("study.good_fraction=1.5", "study.good_fraction"),
         ("study.load_limit=0.5", "study.load_limit"),
         ("study.closed_test_s=0", "study.closed_test_s"),
         ("study.closed_completions=0", "study.closed_completions"),
         ("study.closed_deadline_s=100", "study.closed_deadline_s"),
         ("study.slo_scales=[2.0]", "study.slo_scales"),
-        ("study.slo_scales=[1.0,0.0]", "study.slo_scales"),
-        ("study.slo_scales=[1.0,.nan]", "study.slo_scales"),
+        ("study.slo_scales=[1.0,0.0]", "study.slo_scales.1"),
+        ("study.slo_scales=[1.0,.nan]", "study.slo_scales.1"),
         ("slo.e2e_s=0", "slo.e2e_s"),
     ],
 )

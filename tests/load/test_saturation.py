@@ -122,7 +122,7 @@ def test_a_deadline_that_comes_too_early_is_one_line_with_its_key(how, reason):
     ],
 )
 def test_wrong_settings_are_refused_by_their_key(key, value):
-    with pytest.raises(ConfigError, match=rf"^capacity\.{key}="):
+    with pytest.raises(ConfigError, match=f"^{key}="):
         replace(HOW, **{key: value})
 
 

@@ -4,7 +4,7 @@ import asyncio
 import os
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any, ClassVar, Self
 from urllib.parse import urlsplit
@@ -21,10 +21,11 @@ from bellman.engines.openai.control import put_control, read_state
 from bellman.engines.openai.failures import http_failure
 from bellman.engines.openai.fetch import NoReply, fetch
 from bellman.engines.openai.kv_cache import read_kv_cache
-from bellman.engines.openai.prefix_cache import WANTED, PrefixCache, choose
+from bellman.engines.openai.prefix_cache import PrefixCache, choose
 from bellman.engines.openai.session import ChatServer, OpenAISession
 from bellman.errors import RunError, require
 from bellman.foreign_text import printable
+from bellman.schema import Positive, schema
 from bellman.source import Source
 
 OURS = (
@@ -39,7 +40,7 @@ IDLE_DEADLINE_S = 60.0
 """How long an episode waits for the requests before it to leave the server."""
 
 
-@dataclass(frozen=True)
+@schema
 class OpenAIEngine:
     """Configuration of a server that somebody else started; `create` makes the engine."""
 
@@ -51,7 +52,7 @@ class OpenAIEngine:
     """The model's name at the server; None asks for the first of GET /v1/models."""
     api_key_env: str | None = None
     """Environment variable that holds the API key, where the server wants one."""
-    request_timeout_s: float = 600.0
+    request_timeout_s: Positive = 600.0
     """Deadline of a request, from sending it to its last token."""
     sampling: dict[str, Any] = field(default_factory=dict)
     """Further entries of every request's body: temperature, seed, top_p..."""
@@ -68,19 +69,9 @@ class OpenAIEngine:
         """Check the values."""
         parts = urlsplit(self.base_url)
         good_url = parts.scheme in ("http", "https") and bool(parts.netloc)
-        require(good_url, "engine.base_url", self.base_url, "must be like http://127.0.0.1:8000/v1")
-        timeout_s = self.request_timeout_s
-        require(timeout_s > 0, "engine.request_timeout_s", timeout_s, "must be greater than 0")
-        require(
-            self.prefix_cache in WANTED,
-            "engine.prefix_cache",
-            self.prefix_cache,
-            f"must be one of {', '.join(WANTED)}",
-        )
+        require(good_url, "base_url", self.base_url, "must be like http://127.0.0.1:8000/v1")
         for name in OURS:
-            require(
-                name not in self.sampling, f"engine.sampling.{name}", "", "is set by the client"
-            )
+            require(name not in self.sampling, f"sampling.{name}", "", "is set by the client")
 
     @property
     def root_url(self) -> str:

@@ -7,18 +7,16 @@ say nothing about a model.
 import hashlib
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from statistics import NormalDist
 
 from bellman.corpus.base import Corpus
 from bellman.engines.simulated.bank import Response
-from bellman.errors import RunError, require
+from bellman.errors import RunError
+from bellman.schema import NotNegative, Positive, Whole, schema
 from bellman.words import count_words
 
-KEY = "engine.bank"
 
-
-@dataclass(frozen=True)
+@schema
 class ExtractiveBank:
     """Leading sentences up to a drawn number of words W.
 
@@ -26,27 +24,13 @@ class ExtractiveBank:
     document, asked words). A first sentence longer than W is cut at W words.
     """
 
-    length_ratio: float
+    length_ratio: Positive
     """Median of W / asked words; 1 = obeys on the median."""
-    length_spread: float
+    length_spread: NotNegative
     """Standard deviation of ln(W / asked words); 0 = obeys exactly."""
-    tokens_per_word: float
+    tokens_per_word: Positive
     """Output tokens a word; one more token ends the answer."""
-    seed: int
-
-    def __post_init__(self) -> None:
-        """Check the ranges."""
-        require(self.length_ratio > 0, f"{KEY}.length_ratio", self.length_ratio, "must exceed 0")
-        require(
-            self.length_spread >= 0, f"{KEY}.length_spread", self.length_spread, "must be 0 or more"
-        )
-        require(
-            self.tokens_per_word > 0,
-            f"{KEY}.tokens_per_word",
-            self.tokens_per_word,
-            "must exceed 0",
-        )
-        require(self.seed >= 0, f"{KEY}.seed", self.seed, "must be 0 or more")
+    seed: Whole
 
     def open(self, corpus: Corpus) -> "LeadingSentences":
         """Return the bank over the corpus's documents."""

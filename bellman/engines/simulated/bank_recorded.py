@@ -5,7 +5,6 @@ a JSON object that says how they were made.
 """
 
 import json
-from dataclasses import dataclass
 from functools import cached_property
 from importlib.resources import files
 from pathlib import Path
@@ -20,6 +19,7 @@ from bellman.corpus.base import Corpus
 from bellman.engines.simulated.bank import Response
 from bellman.errors import RunError, require
 from bellman.row_files.text import shown
+from bellman.schema import schema
 
 RECORDED_RESPONSES = pa.schema(
     [
@@ -49,7 +49,7 @@ PACKAGED = Path(str(files("bellman"))) / "data"
 """Banks that come with the project."""
 
 
-@dataclass(frozen=True)
+@schema
 class RecordedBank:
     """A recorded bank's file."""
 
@@ -64,7 +64,7 @@ class RecordedBank:
         packaged = ", ".join(sorted(path.name for path in PACKAGED.glob("*.parquet"))) or "none"
         require(
             self.file.is_file(),
-            "engine.bank.path",
+            "path",
             self.path,
             f"must be an existing file or a bank of the project ({packaged})",
         )

@@ -4,9 +4,9 @@ import asyncio
 import warnings
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 from bellman.app.obedience import Obedience
 from bellman.corpus.base import Corpus
@@ -18,61 +18,44 @@ from bellman.engines.simulated.segment import Limits
 from bellman.engines.simulated.sequence import Sequence
 from bellman.engines.simulated.session import SimulatedSession
 from bellman.errors import require
+from bellman.schema import Count, schema
 from bellman.source import Source
 from bellman.virtual_time import VirtualTimeLoop
 
 
-@dataclass(frozen=True)
+@schema
 class SimulatedEngine:
     """Configuration of the simulated engine; `create` makes the engine."""
 
     source: ClassVar[Source] = "simulated"
 
     profile: Profile
-    max_num_seqs: int
+    max_num_seqs: Count
     """Sequences in the batch."""
-    max_num_batched_tokens: int
+    max_num_batched_tokens: Count
     """Tokens a step."""
-    kv_blocks: int
+    kv_blocks: Count
     """Blocks of the KV cache."""
-    block_size: int
+    block_size: Count
     """Tokens a block."""
-    max_model_len: int
+    max_model_len: Count
     """Prompt and output tokens of one request."""
     enable_prefix_caching: bool = False
     """Find the blocks of known prefixes again; only requests with `hash_ids` have any."""
-    trace_block_tokens: int = 512
+    trace_block_tokens: Count = 512
     """Tokens that one of a trace's `hash_ids` stands for."""
-    scheduling_policy: str = "fcfs"
-    """`fcfs` or `priority`."""
+    scheduling_policy: Literal["fcfs", "priority"] = "fcfs"
     bank: Any = None
     """Configuration of the response bank, for `create`."""
 
     def __post_init__(self) -> None:
-        """Check the ranges; the last two are what vLLM demands when it starts."""
-        for name in (
-            "max_num_seqs", "kv_blocks", "block_size", "max_model_len", "trace_block_tokens",
-        ):  # fmt: skip
-            require(getattr(self, name) >= 1, f"engine.{name}", getattr(self, name), "must be >= 1")
-        policy = self.scheduling_policy
-        require(
-            policy in {"fcfs", "priority"},
-            "engine.scheduling_policy",
-            policy,
-            "must be fcfs or priority",
-        )
-        require(
-            self.max_num_batched_tokens >= self.max_num_seqs,
-            "engine.max_num_batched_tokens",
-            self.max_num_batched_tokens,
-            f"must be at least engine.max_num_seqs={self.max_num_seqs}",
-        )
-        require(
-            self.max_model_len <= self.kv_blocks * self.block_size,
-            "engine.max_model_len",
-            self.max_model_len,
-            f"must fit in the KV cache of {self.kv_blocks} x {self.block_size} tokens",
-        )
+        """Check what vLLM demands when it starts."""
+        at_least = f"must be at least max_num_seqs={self.max_num_seqs}"
+        tokens = self.max_num_batched_tokens
+        require(tokens >= self.max_num_seqs, "max_num_batched_tokens", tokens, at_least)
+        fits = self.max_model_len <= self.kv_blocks * self.block_size
+        cache = f"must fit in the KV cache of {self.kv_blocks} x {self.block_size} tokens"
+        require(fits, "max_model_len", self.max_model_len, cache)
 
     @property
     def limits(self) -> Limits:

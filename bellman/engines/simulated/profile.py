@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from bellman.engines.simulated.step_energy import StepEnergy
 from bellman.engines.simulated.step_time import StepTime
-from bellman.errors import require
+from bellman.schema import Count, Name, Whole, schema
 
 
 class ExtrapolationWarning(UserWarning):
@@ -50,15 +50,15 @@ class AffineSteps:
         return unlimited_j - growing_sum(first + increment * until, increment, steps - until)
 
 
-@dataclass(frozen=True)
+@schema
 class FittedRange:
     """What the coefficients were fitted on; a run that leaves it is extrapolation."""
 
-    sequences: int
+    sequences: Whole
     """Largest batch."""
-    kv_tokens: int
+    kv_tokens: Whole
     """Largest sum of context lengths."""
-    prefill_tokens: int
+    prefill_tokens: Whole
     """Most prefill tokens in a step."""
 
     def exceeded_by(self, sequences: int, kv_tokens: int, prefill_tokens: int) -> list[str]:
@@ -71,23 +71,19 @@ class FittedRange:
         return [f"more than {limit} {name}" for name, limit, value in limits if value > limit]
 
 
-@dataclass(frozen=True)
+@schema
 class Profile:
     """A performance model with its provenance."""
 
-    model: str
+    model: Name
     devices: str
     source: str
     """Where the coefficients come from."""
-    kv_blocks: int
+    kv_blocks: Count
     """KV cache blocks of 16 tokens that this server has with vLLM's default settings."""
     time: StepTime
     energy: StepEnergy
     fitted: FittedRange
-
-    def __post_init__(self) -> None:
-        """Check the ranges."""
-        require(bool(self.model), "engine.profile.model", self.model, "must be given")
 
     @property
     def idle_w(self) -> float:

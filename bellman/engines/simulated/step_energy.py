@@ -1,11 +1,10 @@
 """What a step draws: idle watts for its whole time, energy for its work, and the power limit."""
 
-from dataclasses import dataclass, fields
-
 from bellman.errors import require
+from bellman.schema import NotNegative, schema
 
 
-@dataclass(frozen=True)
+@schema
 class StepEnergy:
     """Coefficients of the step energy; watts and joules are sums over the server's devices.
 
@@ -16,28 +15,21 @@ class StepEnergy:
     The split between the four is not published anywhere: it is a parameter.
     """
 
-    idle_w: float
-    power_limit_w: float
+    idle_w: NotNegative
+    power_limit_w: NotNegative
     """No step draws more."""
-    step_j: float
+    step_j: NotNegative
     """A step, whatever is in it: the weights are read once."""
-    prefill_token_j: float
-    sequence_j: float
+    prefill_token_j: NotNegative
+    sequence_j: NotNegative
     """A token of a decoding sequence."""
-    kv_token_j: float
+    kv_token_j: NotNegative
     """A token of context that decode attention reads."""
 
     def __post_init__(self) -> None:
-        """Check the ranges."""
-        for field in fields(self):
-            value = getattr(self, field.name)
-            require(value >= 0, f"engine.profile.energy.{field.name}", value, "must be 0 or more")
-        require(
-            self.power_limit_w > self.idle_w,
-            "engine.profile.energy.power_limit_w",
-            self.power_limit_w,
-            f"must be greater than engine.profile.energy.idle_w={self.idle_w}",
-        )
+        """Check that idling is below the limit."""
+        above = f"must be greater than idle_w={self.idle_w:g}"
+        require(self.power_limit_w > self.idle_w, "power_limit_w", self.power_limit_w, above)
 
     def unlimited_joules(
         self, seconds: float, prefill_tokens: int, sequences: int, kv_tokens: int

@@ -1,12 +1,11 @@
 """How long a step takes: kernels by roofline, plus what measured serving adds to them."""
 
 import math
-from dataclasses import dataclass, fields
 
-from bellman.errors import require
+from bellman.schema import NotNegative, Positive, schema
 
 
-@dataclass(frozen=True)
+@schema
 class StepTime:
     """Coefficients of the step time, in milliseconds.
 
@@ -19,33 +18,24 @@ class StepTime:
     Affine in the kv tokens for a given batch, so a run of decode steps has a closed form.
     """
 
-    floor_ms: float
+    floor_ms: Positive
     """Matrix products of a small step: the weights are read once however few tokens there are."""
-    token_ms: float
+    token_ms: NotNegative
     """Matrix products, a token, once compute is the limit."""
-    pair_ms: float
+    pair_ms: NotNegative
     """Prefill attention, a (query, key) pair."""
-    kv_token_ms: float
+    kv_token_ms: NotNegative
     """Decode attention, a token of context."""
-    sequence_ms: float
+    sequence_ms: NotNegative
     """Kernels, a decoding sequence."""
-    overhead_factor: float
+    overhead_factor: Positive
     """Measured serving / kernels."""
-    host_ms: float
+    host_ms: NotNegative
     """Work of the host that no kernel hides, a step."""
-    host_sequence_ms: float
+    host_sequence_ms: NotNegative
     """The same, a decoding sequence of a small batch."""
-    host_half_sequences: float
+    host_half_sequences: Positive
     """Batch at which the host's time a sequence has fallen to half of that."""
-
-    def __post_init__(self) -> None:
-        """Check the ranges."""
-        for field in fields(self):
-            value = getattr(self, field.name)
-            require(value >= 0, f"engine.profile.time.{field.name}", value, "must be 0 or more")
-        for name in ("floor_ms", "overhead_factor", "host_half_sequences"):
-            value = getattr(self, name)
-            require(value > 0, f"engine.profile.time.{name}", value, "must be above 0")
 
     def seconds(
         self, prefill_tokens: int, prefill_pairs: int, sequences: int, kv_tokens: int

@@ -1,20 +1,23 @@
 """Configuration of a vLLM server of our own: `engine=vllm`, `engine=vllm_cpu`."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
+
+from pydantic import Field
 
 from bellman.corpus.base import Corpus
 from bellman.engines.openai.engine import OURS
 from bellman.engines.vllm.engine import RunningVllm
 from bellman.errors import require
+from bellman.schema import Positive, Whole, schema
 from bellman.source import Source
 
 OUR_ARGUMENTS = ("model", "served-model-name", "host", "port", "middleware")
 """Arguments of the server that the engine decides."""
 
 
-@dataclass(frozen=True)
+@schema
 class VllmEngine:
     """A vLLM server that a run starts, warms up, and ends; `create` makes the engine."""
 
@@ -27,13 +30,13 @@ class VllmEngine:
     true is `--name`, false `--no-name`, null leaves vLLM's default."""
     environment: dict[str, str] = field(default_factory=dict)
     """Further environment variables of the server."""
-    port: int | None = None
+    port: Annotated[int, Field(ge=1, le=65535)] | None = None
     """Port on this machine; None takes any free one."""
-    start_deadline_s: float = 1800.0
+    start_deadline_s: Positive = 1800.0
     """From the start to the first healthy answer: loading and compiling included."""
-    warmup_requests: int = 8
+    warmup_requests: Whole = 8
     """Sent at once before the first episode, with prompts that no schedule holds."""
-    request_timeout_s: float = 600.0
+    request_timeout_s: Positive = 600.0
     """Deadline of a request, from sending it to its last token."""
     sampling: dict[str, Any] = field(default_factory=dict)
     """Further entries of every request's body: temperature, seed, top_p..."""
@@ -43,40 +46,17 @@ class VllmEngine:
     """Configuration of a response bank: for `length_forced`, and for calibrated adaptation."""
 
     def __post_init__(self) -> None:
-        """Check the values."""
-        require(
-            bool(self.model),
-            "engine.model",
-            self.model,
-            "must be given: model=<hub id>, or the folder of scripts/prepare_model.py",
-        )
-        for name in self.arguments:
+        """Check that nothing is given twice, and what several entries must keep together."""
+        remedy = "must be given: model=<hub id>, or the folder of scripts/prepare_model.py"
+        require(bool(self.model), "model", self.model, remedy)
+        for name, value in self.arguments.items():
             ours = name.replace("_", "-") in OUR_ARGUMENTS
-            require(not ours, f"engine.arguments.{name}", self.arguments[name], "is set by us")
-        for name in OURS:
-            require(
-                name not in self.sampling,
-                f"engine.sampling.{name}",
-                self.sampling.get(name),
-                "is set by the client",
-            )
-        port_fits = self.port is None or 0 < self.port < 65536
-        require(port_fits, "engine.port", self.port, "must be 1 to 65535, or null for a free one")
-        for name in ("start_deadline_s", "request_timeout_s"):
-            value = getattr(self, name)
-            require(value > 0, f"engine.{name}", value, "must be greater than 0")
-        require(
-            self.warmup_requests >= 0,
-            "engine.warmup_requests",
-            self.warmup_requests,
-            "must be 0 or more",
-        )
-        require(
-            self.bank is not None or not self.length_forced,
-            "engine.length_forced",
-            True,
-            "needs the lengths of a response bank: engine.bank",
-        )
+            require(not ours, f"arguments.{name}", value, "is set by us")
+        for name, value in self.sampling.items():
+            require(name not in OURS, f"sampling.{name}", value, "is set by the client")
+        has_lengths = self.bank is not None or not self.length_forced
+        need = "needs the lengths of a response bank: engine.bank"
+        require(has_lengths, "length_forced", self.length_forced, need)
 
     def create(self, corpus: Corpus, logs: Path | None = None) -> RunningVllm:
         """Make the engine; its server's log goes into the folder `logs`."""

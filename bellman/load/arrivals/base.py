@@ -6,7 +6,7 @@ from typing import Protocol
 import numpy as np
 
 from bellman.errors import RunError, require
-from bellman.load.processes import BURSTY, PROCESSES
+from bellman.load.processes import BURSTY, PROCESSES, Process
 from bellman.load.rate_profile import Segment, expected_requests, to_clock
 from bellman.load.schedule import (
     CONGESTED,
@@ -35,44 +35,15 @@ class Arrivals(Protocol):
         """Draw the schedule of one repeat; raises `RunError` when it has no congested request."""
 
 
-def check_process(process: str, burstiness: float) -> None:
-    """Check the two keys that choose the arrival process."""
-    require(
-        process in PROCESSES, "arrivals.process", process, f"must be one of {', '.join(PROCESSES)}"
-    )
-    require(burstiness > 0, "arrivals.burstiness", burstiness, "must be greater than 0")
-    require(
-        burstiness == 1 or process in BURSTY,
-        "arrivals.burstiness",
-        burstiness,
-        f"must be 1 for process={process}, only {' and '.join(BURSTY)} have one",
-    )
-
-
-def check_capacity(capacity_rps: float | None) -> None:
-    """Check the capacity that a user gives instead of measuring it."""
-    require(
-        capacity_rps is None or capacity_rps > 0,
-        "arrivals.capacity_rps",
-        capacity_rps,
-        "must be greater than 0, or null to measure it",
-    )
-
-
-def check_loads(**loads: float) -> None:
-    """Check rates that are relative to the capacity."""
-    for key, load in loads.items():
-        require(load > 0, f"arrivals.{key}", load, "must be greater than 0")
-
-
-def check_durations(**durations_s: float) -> None:
-    """Check the lengths of phases, in seconds."""
-    for key, duration_s in durations_s.items():
-        require(duration_s > 0, f"arrivals.{key}", duration_s, "must be greater than 0")
+def check_burstiness(process: Process, burstiness: float) -> None:
+    """Check that the arrival process has a burstiness where one is given."""
+    shaped = burstiness == 1 or process in BURSTY
+    only = f"must be 1 for process={process}, only {' and '.join(BURSTY)} have one"
+    require(shaped, "burstiness", burstiness, only)
 
 
 def draw_schedule(
-    process: str,
+    process: Process,
     burstiness: float,
     *,
     segments: Sequence[Segment],

@@ -1,49 +1,38 @@
 """On-off bursts: overload that comes and goes faster than a control law may like."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
-from bellman.errors import require
-from bellman.load.arrivals.base import (
-    check_capacity,
-    check_durations,
-    check_loads,
-    check_process,
-    draw_schedule,
-)
+from bellman.load.arrivals.base import check_burstiness, draw_schedule
+from bellman.load.processes import Process
 from bellman.load.rate_profile import Segment
 from bellman.load.schedule import CONGESTED, RECOVERY, Phase, Schedule
 from bellman.records import WARMUP
+from bellman.schema import Count, NotNegative, Positive, schema
 
 
-@dataclass(frozen=True)
+@schema
 class Bursts:
     """Stretches of overload (`on_s`) with calm stretches (`off_s`) between them."""
 
-    process: str
-    burstiness: float
+    process: Process
+    burstiness: Positive
     """Shape of gamma and Weibull gaps (1 is Poisson, below 1 is burstier); 1 for the others."""
-    overload: float
+    overload: Positive
     """Offered rate of a burst / capacity."""
-    calm_load: float
+    calm_load: Positive
     """Offered rate between bursts, in warm-up and recovery / capacity."""
-    warmup_s: float
+    warmup_s: NotNegative
     """Seconds at the calm rate that are never counted."""
-    on_s: float
-    off_s: float
-    bursts: int
-    recovery_s: float
-    capacity_rps: float | None = None
+    on_s: Positive
+    off_s: Positive
+    bursts: Count
+    recovery_s: Positive
+    capacity_rps: Positive | None = None
     """Capacity of the uncontrolled engine in requests per second; null = measure it."""
 
     def __post_init__(self) -> None:
-        """Check the ranges."""
-        check_process(self.process, self.burstiness)
-        check_capacity(self.capacity_rps)
-        check_loads(overload=self.overload, calm_load=self.calm_load)
-        check_durations(on_s=self.on_s, off_s=self.off_s, recovery_s=self.recovery_s)
-        require(self.bursts >= 1, "arrivals.bursts", self.bursts, "must be 1 or more")
-        require(self.warmup_s >= 0, "arrivals.warmup_s", self.warmup_s, "must be 0 or more")
+        """Check what the process takes."""
+        check_burstiness(self.process, self.burstiness)
 
     @property
     def needs_capacity(self) -> bool:

@@ -1,54 +1,39 @@
 """Calm, congested, recovery: the load of the paper's experiment."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
-from bellman.errors import require
-from bellman.load.arrivals.base import (
-    check_capacity,
-    check_durations,
-    check_loads,
-    check_process,
-    draw_schedule,
-)
+from bellman.load.arrivals.base import check_burstiness, draw_schedule
+from bellman.load.processes import Process
 from bellman.load.rate_profile import Segment
 from bellman.load.schedule import CALM, CONGESTED, RECOVERY, Phase, Schedule
 from bellman.records import WARMUP
+from bellman.schema import NotNegative, Positive, schema
 
 
-@dataclass(frozen=True)
+@schema
 class Phases:
     """Constant mean rates, one after the other, relative to the uncontrolled engine's capacity."""
 
-    process: str
-    """`constant`, `poisson`, `gamma` or `weibull`."""
-    burstiness: float
+    process: Process
+    burstiness: Positive
     """Shape of gamma and Weibull gaps (1 is Poisson, below 1 is burstier); 1 for the others."""
-    overload: float
+    overload: Positive
     """Offered rate of the congested phase / capacity."""
-    calm_load: float
+    calm_load: Positive
     """Offered rate of warm-up and calm phase / capacity."""
-    recovery_load: float
+    recovery_load: Positive
     """Offered rate of the recovery phase / capacity."""
-    warmup_s: float
+    warmup_s: NotNegative
     """Seconds at the calm rate that are never counted."""
-    calm_s: float
-    congested_s: float
-    recovery_s: float
-    capacity_rps: float | None = None
+    calm_s: Positive
+    congested_s: Positive
+    recovery_s: Positive
+    capacity_rps: Positive | None = None
     """Capacity of the uncontrolled engine in requests per second; null = measure it."""
 
     def __post_init__(self) -> None:
-        """Check the ranges."""
-        check_process(self.process, self.burstiness)
-        check_capacity(self.capacity_rps)
-        check_loads(
-            overload=self.overload, calm_load=self.calm_load, recovery_load=self.recovery_load
-        )
-        check_durations(
-            calm_s=self.calm_s, congested_s=self.congested_s, recovery_s=self.recovery_s
-        )
-        require(self.warmup_s >= 0, "arrivals.warmup_s", self.warmup_s, "must be 0 or more")
+        """Check what the process takes."""
+        check_burstiness(self.process, self.burstiness)
 
     @property
     def needs_capacity(self) -> bool:

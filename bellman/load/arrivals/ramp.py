@@ -1,55 +1,39 @@
 """A ramp into overload and back: at which load does congestion start, and when does it end."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
-from bellman.errors import require
-from bellman.load.arrivals.base import (
-    check_capacity,
-    check_durations,
-    check_loads,
-    check_process,
-    draw_schedule,
-)
+from bellman.load.arrivals.base import check_burstiness, draw_schedule
+from bellman.load.processes import Process
 from bellman.load.rate_profile import Segment
 from bellman.load.schedule import CALM, CONGESTED, RECOVERY, Phase, Schedule
 from bellman.records import WARMUP
+from bellman.schema import NotNegative, Positive, schema
 
 
-@dataclass(frozen=True)
+@schema
 class Ramp:
     """Calm, then up to the overload in a straight line, hold, down again, and recovery."""
 
-    process: str
-    burstiness: float
+    process: Process
+    burstiness: Positive
     """Shape of gamma and Weibull gaps (1 is Poisson, below 1 is burstier); 1 for the others."""
-    overload: float
+    overload: Positive
     """Offered rate at the top / capacity."""
-    calm_load: float
+    calm_load: Positive
     """Offered rate before and after the ramp / capacity."""
-    warmup_s: float
+    warmup_s: NotNegative
     """Seconds at the calm rate that are never counted."""
-    calm_s: float
-    rise_s: float
-    hold_s: float
-    fall_s: float
-    recovery_s: float
-    capacity_rps: float | None = None
+    calm_s: Positive
+    rise_s: Positive
+    hold_s: Positive
+    fall_s: Positive
+    recovery_s: Positive
+    capacity_rps: Positive | None = None
     """Capacity of the uncontrolled engine in requests per second; null = measure it."""
 
     def __post_init__(self) -> None:
-        """Check the ranges."""
-        check_process(self.process, self.burstiness)
-        check_capacity(self.capacity_rps)
-        check_loads(overload=self.overload, calm_load=self.calm_load)
-        check_durations(
-            calm_s=self.calm_s,
-            rise_s=self.rise_s,
-            hold_s=self.hold_s,
-            fall_s=self.fall_s,
-            recovery_s=self.recovery_s,
-        )
-        require(self.warmup_s >= 0, "arrivals.warmup_s", self.warmup_s, "must be 0 or more")
+        """Check what the process takes."""
+        check_burstiness(self.process, self.burstiness)
 
     @property
     def needs_capacity(self) -> bool:

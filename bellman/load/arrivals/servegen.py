@@ -1,17 +1,16 @@
 """Draws a workload from ServeGen's production clients."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
-from bellman.errors import require
 from bellman.load.arrivals.trace import check_replay
 from bellman.load.schedule import Schedule, time_generator
 from bellman.load.traces.servegen import draw_workload
 from bellman.load.traces.workload import Workload
+from bellman.schema import Count, NotNegative, Positive, schema
 
 
-@dataclass(frozen=True)
+@schema
 class ServeGen:
     """Arrivals and lengths of the busiest clients in a window of the data; documents of the corpus.
 
@@ -20,32 +19,24 @@ class ServeGen:
 
     path: str
     """Folder of one model, with chunk-N-trace.csv and chunk-N-dataset.json."""
-    start_s: float
+    start_s: NotNegative
     """Start of the window, in seconds of the data."""
-    length_s: float
+    length_s: Positive
     """Length of the window, in seconds of the data."""
-    clients: int | None
+    clients: Count | None
     """How many of the busiest clients; null = all."""
-    rate_rps: float | None
+    rate_rps: Positive | None
     """Mean rate to play the window at; null = by `load`, or the clients' own."""
-    load: float | None
+    load: Positive | None
     """Mean rate / capacity of the uncontrolled engine; null = by `rate_rps`, or their own."""
-    warmup_s: float
+    warmup_s: NotNegative
     """First seconds of the replay that are never counted."""
-    capacity_rps: float | None = None
+    capacity_rps: Positive | None = None
     """Capacity of the uncontrolled engine; null = measure it, where `load` needs it."""
 
     def __post_init__(self) -> None:
-        """Check the ranges."""
-        require(self.start_s >= 0, "arrivals.start_s", self.start_s, "must be 0 or more")
-        require(self.length_s > 0, "arrivals.length_s", self.length_s, "must be greater than 0")
-        require(
-            self.clients is None or self.clients >= 1,
-            "arrivals.clients",
-            self.clients,
-            "must be 1 or more, or null for all",
-        )
-        check_replay(self.rate_rps, self.load, self.warmup_s, self.capacity_rps)
+        """Check that one thing at most sets the rate."""
+        check_replay(self.rate_rps, self.load)
 
     @property
     def needs_capacity(self) -> bool:

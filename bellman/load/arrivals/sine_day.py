@@ -3,57 +3,43 @@
 import itertools
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from bellman.errors import require
-from bellman.load.arrivals.base import (
-    check_capacity,
-    check_durations,
-    check_loads,
-    check_process,
-    draw_schedule,
-)
+from bellman.load.arrivals.base import check_burstiness, draw_schedule
+from bellman.load.processes import Process
 from bellman.load.rate_profile import Segment
 from bellman.load.schedule import CONGESTED, Phase, Schedule
 from bellman.records import WARMUP
+from bellman.schema import Count, NotNegative, Positive, schema
 
 SEGMENTS_A_DAY = 480
 """Straight pieces a sine is made of: at most 0.01 % of the amplitude off."""
 
 
-@dataclass(frozen=True)
+@schema
 class SineDay:
     """rate(t) = capacity x (mean_load - amplitude cos(2 pi t / day_s)): the peak is at noon."""
 
-    process: str
-    burstiness: float
+    process: Process
+    burstiness: Positive
     """Shape of gamma and Weibull gaps (1 is Poisson, below 1 is burstier); 1 for the others."""
-    mean_load: float
+    mean_load: Positive
     """Mean offered rate / capacity."""
-    amplitude: float
+    amplitude: NotNegative
     """(Peak - mean) / capacity; at most `mean_load`."""
-    warmup_s: float
+    warmup_s: NotNegative
     """Seconds at the night's rate that are never counted."""
-    day_s: float
+    day_s: Positive
     """Length of a day: 86,400, or less to compress it."""
-    days: int
-    capacity_rps: float | None = None
+    days: Count
+    capacity_rps: Positive | None = None
     """Capacity of the uncontrolled engine in requests per second; null = measure it."""
 
     def __post_init__(self) -> None:
-        """Check the ranges."""
-        check_process(self.process, self.burstiness)
-        check_capacity(self.capacity_rps)
-        check_loads(mean_load=self.mean_load)
-        check_durations(day_s=self.day_s)
-        require(
-            0 <= self.amplitude <= self.mean_load,
-            "arrivals.amplitude",
-            self.amplitude,
-            f"must be from 0 to arrivals.mean_load={self.mean_load}",
-        )
-        require(self.days >= 1, "arrivals.days", self.days, "must be 1 or more")
-        require(self.warmup_s >= 0, "arrivals.warmup_s", self.warmup_s, "must be 0 or more")
+        """Check what several entries must keep together."""
+        check_burstiness(self.process, self.burstiness)
+        at_most = f"must be at most mean_load={self.mean_load:g}"
+        require(self.amplitude <= self.mean_load, "amplitude", self.amplitude, at_most)
 
     @property
     def needs_capacity(self) -> bool:

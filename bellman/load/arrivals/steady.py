@@ -1,46 +1,39 @@
 """One mean rate all the time: what capacity and fidelity are measured with."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from bellman.errors import require
-from bellman.load.arrivals.base import check_capacity, check_process, draw_schedule
+from bellman.load.arrivals.base import check_burstiness, draw_schedule
+from bellman.load.processes import Process
 from bellman.load.rate_profile import Segment
 from bellman.load.schedule import CONGESTED, Phase, Schedule
 from bellman.records import WARMUP
+from bellman.schema import NotNegative, Positive, schema
 
 
-@dataclass(frozen=True)
+@schema
 class Steady:
     """A constant mean rate, given as requests per second or relative to the capacity."""
 
-    process: str
-    burstiness: float
+    process: Process
+    burstiness: Positive
     """Shape of gamma and Weibull gaps (1 is Poisson, below 1 is burstier); 1 for the others."""
-    rate_rps: float | None
+    rate_rps: Positive | None
     """Offered rate; null when `load` gives it."""
-    load: float | None
+    load: Positive | None
     """Offered rate / capacity of the uncontrolled engine; null when `rate_rps` gives it."""
-    warmup_s: float
+    warmup_s: NotNegative
     """Seconds at the same rate that are never counted."""
-    duration_s: float
+    duration_s: Positive
     """Seconds that count."""
-    capacity_rps: float | None = None
+    capacity_rps: Positive | None = None
     """Capacity of the uncontrolled engine; null = measure it, where `load` needs it."""
 
     def __post_init__(self) -> None:
-        """Check the ranges."""
-        check_process(self.process, self.burstiness)
-        check_capacity(self.capacity_rps)
+        """Check what several entries must keep together."""
+        check_burstiness(self.process, self.burstiness)
         one = (self.rate_rps is None) != (self.load is None)
-        require(one, "arrivals.rate_rps", self.rate_rps, "give either rate_rps or load")
-        for key in ("rate_rps", "load"):
-            rate = getattr(self, key)
-            require(rate is None or rate > 0, f"arrivals.{key}", rate, "must be greater than 0")
-        require(self.warmup_s >= 0, "arrivals.warmup_s", self.warmup_s, "must be 0 or more")
-        require(
-            self.duration_s > 0, "arrivals.duration_s", self.duration_s, "must be greater than 0"
-        )
+        require(one, "rate_rps", self.rate_rps, "give either rate_rps or load")
 
     @property
     def needs_capacity(self) -> bool:

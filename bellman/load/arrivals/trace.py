@@ -1,18 +1,17 @@
 """Replays a recorded trace with one row a request."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from bellman.errors import require
-from bellman.load.arrivals.base import check_capacity
 from bellman.load.schedule import Schedule
 from bellman.load.traces.table import cut_window, read_table
-from bellman.load.traces.values import TIME_UNITS
+from bellman.load.traces.values import TimeUnit
 from bellman.load.traces.workload import Workload
+from bellman.schema import NotNegative, Positive, schema
 
 
-@dataclass(frozen=True)
+@schema
 class Trace:
     """Arrivals and lengths of a CSV, JSON Lines or parquet file; documents of the corpus.
 
@@ -21,23 +20,22 @@ class Trace:
 
     path: str
     time_column: str
-    time_unit: str
-    """`s`, `ms`, `us`, `ns` or `iso`."""
+    time_unit: TimeUnit
     prompt_column: str | None
     """Column of prompt tokens; null when the trace has none."""
     output_column: str | None
     """Column of output tokens; null when the trace has none."""
-    start_s: float
+    start_s: NotNegative
     """Start of the window that is replayed, in the trace's own time from its earliest row on."""
-    length_s: float | None
+    length_s: Positive | None
     """Length of the window, in the trace's own time; null = to the end."""
-    rate_rps: float | None
+    rate_rps: Positive | None
     """Mean rate to play the window at; null = by `load`, or as recorded."""
-    load: float | None
+    load: Positive | None
     """Mean rate / capacity of the uncontrolled engine; null = by `rate_rps`, or as recorded."""
-    warmup_s: float
+    warmup_s: NotNegative
     """First seconds of the replay that are never counted."""
-    capacity_rps: float | None = None
+    capacity_rps: Positive | None = None
     """Capacity of the uncontrolled engine; null = measure it, where `load` needs it."""
     hash_ids_column: str | None = None
     """Column of ids of the prompt's blocks, for the simulated prefix cache; null = none."""
@@ -45,22 +43,8 @@ class Trace:
     """Column of priorities, the lowest first, for the simulated engine; null = none."""
 
     def __post_init__(self) -> None:
-        """Check the ranges."""
-        units = ", ".join(TIME_UNITS)
-        require(
-            self.time_unit in TIME_UNITS,
-            "arrivals.time_unit",
-            self.time_unit,
-            f"must be one of {units}",
-        )
-        require(self.start_s >= 0, "arrivals.start_s", self.start_s, "must be 0 or more")
-        require(
-            self.length_s is None or self.length_s > 0,
-            "arrivals.length_s",
-            self.length_s,
-            "must be greater than 0, or null",
-        )
-        check_replay(self.rate_rps, self.load, self.warmup_s, self.capacity_rps)
+        """Check that one thing at most sets the rate."""
+        check_replay(self.rate_rps, self.load)
 
     @property
     def needs_capacity(self) -> bool:
@@ -91,17 +75,7 @@ class Trace:
         return workload.schedule(self.warmup_s, document_ids, seed, repeat)
 
 
-def check_replay(
-    rate_rps: float | None, load: float | None, warmup_s: float, capacity_rps: float | None
-) -> None:
-    """Check the keys that every replay has."""
-    check_capacity(capacity_rps)
-    require(
-        rate_rps is None or load is None,
-        "arrivals.rate_rps",
-        rate_rps,
-        "give rate_rps or load, not both",
-    )
-    for key, rate in (("rate_rps", rate_rps), ("load", load)):
-        require(rate is None or rate > 0, f"arrivals.{key}", rate, "must be greater than 0")
-    require(warmup_s >= 0, "arrivals.warmup_s", warmup_s, "must be 0 or more")
+def check_replay(rate_rps: float | None, load: float | None) -> None:
+    """Check that a replay's rate is not given twice."""
+    one = rate_rps is None or load is None
+    require(one, "rate_rps", rate_rps, "give rate_rps or load, not both")

@@ -1,15 +1,14 @@
 """The open loop behind a concurrency cap, as a client library with a connection limit does it."""
 
 import asyncio
-from dataclasses import dataclass
 
-from bellman.errors import require
 from bellman.load.driver import Send, drive
 from bellman.load.pacing import PacingStatistics
 from bellman.load.schedule import Schedule, ScheduledRequest
+from bellman.schema import Count, schema
 
 
-@dataclass(frozen=True)
+@schema
 class CappedLoop:
     """At most `concurrency` requests are out; the others wait at the client, in order.
 
@@ -17,14 +16,8 @@ class CappedLoop:
     time, and not of service latency, which counts from the actual send.
     """
 
-    concurrency: int
+    concurrency: Count
     sends_schedule: bool = True
-
-    def __post_init__(self) -> None:
-        """Check the range."""
-        require(
-            self.concurrency >= 1, "load_model.concurrency", self.concurrency, "must be 1 or more"
-        )
 
     async def drive(
         self, schedule: Schedule, send: Send, start_s: float, deadline_s: float

@@ -1,16 +1,15 @@
 """The closed loop: a fixed number of clients, each waiting for its answer before it asks again."""
 
 import itertools
-from dataclasses import dataclass
 
-from bellman.errors import require
 from bellman.load.driver import Load, Send, run_load
 from bellman.load.models.base import request_at
 from bellman.load.pacing import PacingStatistics
 from bellman.load.schedule import Schedule
+from bellman.schema import Count, NotNegative, schema
 
 
-@dataclass(frozen=True)
+@schema
 class ClosedLoop:
     """`clients` users in a circle: ask, wait for the answer, think, ask again.
 
@@ -19,15 +18,10 @@ class ClosedLoop:
     documents, phases and the end; its arrival times are not used.
     """
 
-    clients: int
-    think_s: float
+    clients: Count
+    think_s: NotNegative
     """Seconds between an answer and the client's next request."""
     sends_schedule: bool = False
-
-    def __post_init__(self) -> None:
-        """Check the ranges."""
-        require(self.clients >= 1, "load_model.clients", self.clients, "must be 1 or more")
-        require(self.think_s >= 0, "load_model.think_s", self.think_s, "must be 0 or more")
 
     async def drive(
         self, schedule: Schedule, send: Send, start_s: float, deadline_s: float

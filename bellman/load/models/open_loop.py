@@ -1,13 +1,12 @@
 """The open loop: users come whether or not the server keeps up."""
 
-from dataclasses import dataclass
-
 from bellman.load.driver import Send, drive
 from bellman.load.pacing import PacingStatistics
 from bellman.load.schedule import Schedule
+from bellman.schema import schema
 
 
-@dataclass(frozen=True)
+@schema
 class OpenLoop:
     """Every request leaves at its intended time."""
 

@@ -1,17 +1,18 @@
 """The partly open loop: users come on their own account, and some come back after an answer."""
 
-from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
+from pydantic import Field
 
-from bellman.errors import require
 from bellman.load.driver import Load, Send, run_load
 from bellman.load.models.base import request_at
 from bellman.load.pacing import PacingStatistics
 from bellman.load.schedule import Schedule, ScheduledRequest
+from bellman.schema import NotNegative, schema
 
 
-@dataclass(frozen=True)
+@schema
 class PartlyOpenLoop:
     """Each request of the schedule is a user's first; after each answer the user stays or leaves.
 
@@ -20,21 +21,11 @@ class PartlyOpenLoop:
     long as answers come at all.
     """
 
-    return_probability: float
+    return_probability: Annotated[float, Field(ge=0, lt=1)]
     """Chance of another request after each answer, in [0, 1)."""
-    think_s: float
+    think_s: NotNegative
     """Mean seconds between an answer and the user's next request (exponential)."""
     sends_schedule: bool = True
-
-    def __post_init__(self) -> None:
-        """Check the ranges."""
-        require(
-            0 <= self.return_probability < 1,
-            "load_model.return_probability",
-            self.return_probability,
-            "must be in [0, 1)",
-        )
-        require(self.think_s >= 0, "load_model.think_s", self.think_s, "must be 0 or more")
 
     async def drive(
         self, schedule: Schedule, send: Send, start_s: float, deadline_s: float

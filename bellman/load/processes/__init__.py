@@ -6,6 +6,7 @@ that the mean rate is exact from the first second on.
 """
 
 from collections.abc import Callable
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,11 +18,12 @@ from bellman.load.processes.weibull import weibull
 
 UnitProcess = Callable[[float, float, np.random.Generator], NDArray[np.float64]]
 
+Process = Literal["constant", "poisson", "gamma", "weibull"]
 PROCESSES: dict[str, UnitProcess] = {
     "constant": constant,
     "poisson": poisson,
     "gamma": gamma,
     "weibull": weibull,
 }
-BURSTY = ("gamma", "weibull")
+BURSTY: tuple[Process, ...] = ("gamma", "weibull")
 """The processes that `burstiness` shapes; for the others it must stay 1."""

@@ -3,12 +3,12 @@
 import json
 import math
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Literal
 
 SECONDS_PER = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 ISO = "iso"
 """ISO 8601 text, with any number of fractional digits; without a zone it is UTC."""
-TIME_UNITS = (*SECONDS_PER, ISO)
+TimeUnit = Literal["s", "ms", "us", "ns", "iso"]
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 

@@ -118,7 +118,7 @@ def test_a_bank_over_something_else_is_refused(
 
 
 def test_what_is_no_bank_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"engine\.bank\.path=nowhere\.parquet"):
+    with pytest.raises(ConfigError, match=r"^path=nowhere\.parquet"):
         RecordedBank("nowhere.parquet")
     path = tmp_path / "x.parquet"
     path.write_bytes(b"text")

@@ -188,13 +188,13 @@ async def test_a_model_folder_that_is_not_whole_is_one_line(stand_in, tmp_path, 
 @pytest.mark.parametrize(
     ("values", "key"),
     [
-        ({"model": None}, "engine.model"),
-        ({"model": "m", "arguments": {"served_model_name": "x"}}, "engine.arguments.served"),
-        ({"model": "m", "sampling": {"max_tokens": 5}}, "engine.sampling.max_tokens"),
-        ({"model": "m", "port": 70000}, "engine.port"),
-        ({"model": "m", "start_deadline_s": 0.0}, "engine.start_deadline_s"),
-        ({"model": "m", "warmup_requests": -1}, "engine.warmup_requests"),
-        ({"model": "m", "length_forced": True}, "engine.length_forced"),
+        ({"model": None}, "^model"),
+        ({"model": "m", "arguments": {"served_model_name": "x"}}, "^arguments.served"),
+        ({"model": "m", "sampling": {"max_tokens": 5}}, "^sampling.max_tokens"),
+        ({"model": "m", "port": 70000}, "^port"),
+        ({"model": "m", "start_deadline_s": 0.0}, "^start_deadline_s"),
+        ({"model": "m", "warmup_requests": -1}, "^warmup_requests"),
+        ({"model": "m", "length_forced": True}, "^length_forced"),
     ],
 )
 def test_refuses_values_that_cannot_be_run(values, key):
