@@ -19,7 +19,7 @@ def in_words(cls: type, place: Sequence[int | str], *, of_its_kind: bool = False
 
 def known_in_words(cls: type, place: Sequence[int | str]) -> str:
     """Return the names of a dataclass, or of the one at a place in it: `known are a, b`."""
-    bare, _ = _without_null(_type_at(cls, place))
+    bare, _ = without_null(_type_at(cls, place))
     return f"known are {_names(bare)}"
 
 
@@ -36,7 +36,7 @@ def _names(cls: Any) -> str:
 
 def _entry(annotation: Any, step: int | str) -> Any:
     """Return the type of what `step` leads to: a field, an entry of a list or of a mapping."""
-    bare, _ = _without_null(annotation)
+    bare, _ = without_null(annotation)
     if get_origin(bare) is Annotated:
         bare = get_args(bare)[0]
     if is_dataclass(bare) and isinstance(bare, type):
@@ -45,7 +45,7 @@ def _entry(annotation: Any, step: int | str) -> Any:
 
 
 def _allowed(annotation: Any, of_its_kind: bool = False) -> str:
-    bare, nullable = _without_null(annotation)
+    bare, nullable = without_null(annotation)
     metadata: tuple[Any, ...] = ()
     if get_origin(bare) is Annotated:
         bare, *entries = get_args(bare)
@@ -92,7 +92,7 @@ def _range(metadata: Sequence[Any]) -> str:
     return ""
 
 
-def _without_null(annotation: Any) -> tuple[Any, bool]:
+def without_null(annotation: Any) -> tuple[Any, bool]:
     """Return the type without `| None`, and whether it had it."""
     if get_origin(annotation) in (Union, types.UnionType):
         others = [entry for entry in get_args(annotation) if entry is not types.NoneType]

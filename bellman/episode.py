@@ -15,10 +15,10 @@ from bellman.load.models.base import LoadModel
 from bellman.load.models.open_loop import OpenLoop
 from bellman.load.pacing import PacingStatistics
 from bellman.load.schedule import Schedule, ScheduledRequest
-from bellman.records import RequestRecord
+from bellman.records import RequestRecord, TimelineRow
 from bellman.sensing.observation import Observation
 from bellman.signal import SignalReceiver
-from bellman.timeline import EnergyWindow, Timeline, TimelineRow, energy_windows, read_at
+from bellman.timeline import EnergyWindow, Timeline, energy_windows, read_at
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.json as pa_json
 import pyarrow.parquet as pq
 
+from bellman.columns import columns_of
 from bellman.json_line import json_line
 from bellman.redact import conceal_values, redact
 from bellman.source import Source
@@ -72,79 +73,42 @@ class RequestRecord:
     """How often it was sent again because its connection was stale; None without connections."""
 
 
-REQUESTS = pa.schema(
-    [
-        ("repeat", pa.int32()),
-        ("arm", pa.string()),
-        ("request_id", pa.int64()),
-        ("document_id", pa.string()),
-        ("phase", pa.string()),
-        ("intended_s", pa.float64()),
-        ("source", pa.string()),
-        ("status", pa.string()),
-        ("reason", pa.string()),
-        ("sent_s", pa.float64()),
-        ("first_token_s", pa.float64()),
-        ("first_content_token_s", pa.float64()),
-        ("last_token_s", pa.float64()),
-        ("ended_s", pa.float64()),
-        ("level", pa.float64()),
-        ("level_age_s", pa.float64()),
-        ("scale", pa.float64()),
-        ("word_budget", pa.int32()),
-        ("asked_words", pa.int32()),
-        ("max_tokens", pa.int32()),
-        ("prompt_tokens", pa.int32()),
-        ("output_tokens", pa.int32()),
-        ("reasoning_tokens", pa.int32()),
-        ("output_words", pa.int32()),
-        ("finish_reason", pa.string()),
-        ("text_id", pa.string()),
-        ("preemptions", pa.int32()),
-        ("chunk_gaps_s", pa.list_(pa.float64())),
-        ("retries", pa.int32()),
-    ]
-)
+@dataclass(frozen=True, slots=True)
+class TimelineRow:
+    """One sample. Times are seconds since the episode's start; unknown is None."""
 
-TEXTS = pa.schema([("text_id", pa.string()), ("document_id", pa.string()), ("text", pa.string())])
+    repeat: int
+    arm: str
+    time_s: float
+    phase: str
+    source: Source
+    level: float | None
+    waiting: int | None
+    running: int | None
+    kv_usage: float | None
+    word_budget: int
+    """The budget that the application would ask for now."""
+    energy_j: float | None
+    """Joules since the meter's start."""
+    power_w: float | None
+    """Mean since the row before."""
+    prompt_tokens_total: int | None
+    generated_tokens_total: int | None
+    preemptions_total: int | None
 
-SCHEDULE = pa.schema(
-    [
-        ("repeat", pa.int32()),
-        ("request_id", pa.int64()),
-        ("intended_s", pa.float64()),
-        ("document_id", pa.string()),
-        ("phase", pa.string()),
-        # Lengths of a trace, where the schedule comes from one; null otherwise.
-        ("prompt_tokens", pa.int32()),
-        ("output_tokens", pa.int32()),
-        # What a trace says of prefixes and of importance; null where it says nothing.
-        ("hash_ids", pa.list_(pa.int64())),
-        ("priority", pa.int32()),
-    ]
-)
 
-TIMELINE = pa.schema(
-    [
-        ("repeat", pa.int32()),
-        ("arm", pa.string()),
-        ("time_s", pa.float64()),
-        ("phase", pa.string()),
-        ("source", pa.string()),
-        ("level", pa.float64()),
-        ("waiting", pa.int64()),
-        ("running", pa.int64()),
-        ("kv_usage", pa.float64()),
-        # The budget that the application would ask for now.
-        ("word_budget", pa.int32()),
-        # Joules since the meter's start, and mean power since the row before.
-        ("energy_j", pa.float64()),
-        ("power_w", pa.float64()),
-        ("prompt_tokens_total", pa.int64()),
-        ("generated_tokens_total", pa.int64()),
-        ("preemptions_total", pa.int64()),
-    ]
-)
+@dataclass(frozen=True, slots=True)
+class TextRecord:
+    """A distinct text that was written to a document."""
+
+    text_id: str
+    document_id: str
+    text: str
+
+
+REQUESTS = columns_of(RequestRecord)
+TIMELINE = columns_of(TimelineRow)
+TEXTS = columns_of(TextRecord)
 
 BLOCK_BYTES = 2**20
 """Read at a time; a line must fit, so a longer one makes longer blocks."""

@@ -8,34 +8,13 @@ from bellman.app.summarization import SummarizationApp
 from bellman.energy.base import EnergyMeter, EnergyReading, EnergyReport, Incident
 from bellman.engines.base import EngineSession
 from bellman.load.schedule import Phase
-from bellman.records import DRAIN, WARMUP
+from bellman.records import DRAIN, WARMUP, TimelineRow
 from bellman.source import Source
 
 DISAGREEMENT = 0.05
 """Share by which an energy counter and power samples may differ before the window is flagged."""
 STANDS_STILL = "the energy counter stands still"
 UNREAD = "the meter gave no reading"
-
-
-@dataclass(frozen=True, slots=True)
-class TimelineRow:
-    """One sample. Times are seconds since the episode's start; unknown is None."""
-
-    repeat: int
-    arm: str
-    time_s: float
-    phase: str
-    source: Source
-    level: float | None
-    waiting: int | None
-    running: int | None
-    kv_usage: float | None
-    word_budget: int
-    energy_j: float | None
-    power_w: float | None
-    prompt_tokens_total: int | None
-    generated_tokens_total: int | None
-    preemptions_total: int | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,8 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
 from rich.table import Column
 
+from bellman.records import TimelineRow
 from bellman.source import Source
-from bellman.timeline import TimelineRow
 
 REFRESH_S = 0.1
 UNWRAPPED = Column(no_wrap=True, min_width=14)

@@ -6,9 +6,8 @@ from types import TracebackType
 from typing import Self
 
 from bellman.app.texts import TextStore
-from bellman.records import JsonLinesWriter
+from bellman.records import JsonLinesWriter, TimelineRow
 from bellman.source import Source
-from bellman.timeline import TimelineRow
 
 LINES = ("requests", "timeline", "texts")
 """Names of the JSON Lines files."""

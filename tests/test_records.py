@@ -7,17 +7,19 @@ import sys
 import textwrap
 from dataclasses import fields
 
+import pyarrow as pa
 import pytest
 
 from bellman.records import (
     REQUESTS,
+    TEXTS,
     TIMELINE,
     JsonLinesWriter,
     RequestRecord,
+    TimelineRow,
     read_json_lines,
     write_json,
 )
-from bellman.timeline import TimelineRow
 
 
 def record(request_id=0, **changes):
@@ -34,9 +36,14 @@ def record(request_id=0, **changes):
     return RequestRecord(**(values | changes))
 
 
-def test_the_schemas_are_the_dataclasses():
-    assert [field.name for field in fields(RequestRecord)] == REQUESTS.names
-    assert [field.name for field in fields(TimelineRow)] == TIMELINE.names
+def test_a_records_columns_are_its_fields():
+    assert REQUESTS.names == [field.name for field in fields(RequestRecord)]
+    assert TIMELINE.names == [field.name for field in fields(TimelineRow)]
+    kinds = {"request_id": "int64", "arm": "string", "status": "string", "intended_s": "double"}
+    kinds |= {"reason": "string", "level": "double", "word_budget": "int64"}
+    assert {name: str(REQUESTS.field(name).type) for name in kinds} == kinds
+    assert REQUESTS.field("chunk_gaps_s").type == pa.list_(pa.float64())
+    assert all(field.nullable for field in (*REQUESTS, *TIMELINE, *TEXTS))
 
 
 def test_records_come_back_exactly(tmp_path):

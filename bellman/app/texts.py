@@ -4,7 +4,7 @@ import hashlib
 from dataclasses import dataclass
 
 from bellman.foreign_text import whole_characters
-from bellman.records import JsonLinesWriter
+from bellman.records import JsonLinesWriter, TextRecord
 from bellman.words import count_words
 
 
@@ -16,13 +16,6 @@ class StoredText:
     document_id: str
     text: str
     words: int
-
-
-@dataclass(frozen=True, slots=True)
-class _Line:
-    text_id: str
-    document_id: str
-    text: str
 
 
 def text_id(document_id: str, text: str) -> str:
@@ -51,5 +44,5 @@ class TextStore:
         identity = text_id(document_id, text)
         stored = StoredText(identity, document_id, text, count_words(text))
         self._stored[document_id, text] = stored
-        self._writer.write(_Line(identity, document_id, text))
+        self._writer.write(TextRecord(identity, document_id, text))
         return stored

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from bellman.records import SCHEDULE
+from bellman.columns import columns_of
 
 CALM = "calm"
 CONGESTED = "congested"
@@ -56,6 +56,7 @@ class ScheduledRequest:
 
 NAMES = tuple(field.name for field in fields(ScheduledRequest))
 _values_of = attrgetter(*NAMES)
+SCHEDULE = pa.schema([("repeat", pa.int64()), *columns_of(ScheduledRequest)])
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from bellman import provenance
+from bellman.records import TimelineRow
 from bellman.source import Source
-from bellman.timeline import TimelineRow
 from experiments.cells.inputs import input_digests
 from experiments.parts import Parts
 

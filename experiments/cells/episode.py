@@ -10,10 +10,9 @@ from bellman.energy.base import EnergyMeter
 from bellman.engines.base import EngineSession
 from bellman.episode import EpisodePlan, EpisodeResult, run_episode
 from bellman.load.schedule import Schedule
-from bellman.records import write_json, write_parquet
+from bellman.records import TimelineRow, write_json, write_parquet
 from bellman.settings import EpisodeSettings, read_episode
 from bellman.source import Source
-from bellman.timeline import TimelineRow
 from experiments.cells.base import Watch
 from experiments.parts import Parts
 from experiments.recorder import Recorder

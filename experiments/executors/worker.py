@@ -3,7 +3,7 @@
 from functools import cache
 from pathlib import Path
 
-from bellman.timeline import TimelineRow
+from bellman.records import TimelineRow
 from experiments.parts import Parts
 from experiments.perform import Outcome, Planned, perform
 

@@ -11,8 +11,7 @@ from omegaconf import OmegaConf
 from bellman.build import build
 from bellman.errors import ConfigError, RunError
 from bellman.load.arrivals.phases import Phases
-from bellman.load.schedule import CONGESTED, Phase, Schedule, ScheduledRequest
-from bellman.records import SCHEDULE
+from bellman.load.schedule import CONGESTED, SCHEDULE, Phase, Schedule, ScheduledRequest
 
 CONF = Path(__file__).parents[2] / "conf" / "arrivals"
 DOCUMENTS = [f"d{i}" for i in range(37)]
