@@ -15,7 +15,8 @@ SHORT = 64
 
 def json_line(record: Any) -> str:
     """Return a dataclass of two fields or more as `json.dumps(..., ensure_ascii=False)` has it."""
-    template, values_of = _shape(type(record))
+    kind: type = type(record)
+    template, values_of = _shape(kind)
     return template % tuple(map(_encoded, values_of(record)))
 
 

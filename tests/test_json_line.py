@@ -22,7 +22,7 @@ VALUES = st.one_of(
 @dataclass(slots=True)
 class Record:
     first: Any
-    sécond: Any
+    sécond: Any  # noqa: PLC2401 - a name need not be ASCII
     third: Any
 
 

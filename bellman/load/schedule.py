@@ -88,7 +88,7 @@ class Schedule:
             if self.requests
             else [()] * len(NAMES)
         )
-        arrays = [pa.array([repeat] * len(self.requests), pa.int32())]
+        arrays = [pa.array([repeat] * len(self.requests), pa.int64())]
         arrays += [
             pa.array(column, SCHEDULE.field(name).type)
             for name, column in zip(NAMES, columns, strict=True)
