@@ -4,13 +4,14 @@ It counts the tokens of prompts itself, as a server does, and tells its KV cache
 """
 
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import ClassVar
 
 from bellman.engines.simulated.engine import RunningSimulatedEngine, SimulatedEngine
+from bellman.schema import schema
 
 
-@dataclass(frozen=True)
+@schema
 class StandIn(SimulatedEngine):
     source: ClassVar = "measured"
 
