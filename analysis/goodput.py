@@ -8,6 +8,7 @@ then the share of good requests has bounds, and no value.
 
 from dataclasses import dataclass
 
+import numpy as np
 import pandas as pd
 
 from analysis import metrics
@@ -60,15 +61,17 @@ class Judged:
 
 def verdicts(requests: pd.DataFrame, slo: Slo) -> pd.Series:
     """Return for each request True (good), False (bad) or NA (unjudged), by Kleene's logic."""
-    met = requests["ok"].astype("boolean")
+    bad = ~requests["ok"].to_numpy(dtype=bool)
+    unjudged = np.zeros(len(requests), dtype=bool)
     for column in COLUMNS:
         limit_s = getattr(slo, column)
         if limit_s is not None:
-            within = (requests[column] <= limit_s).astype("boolean")
-            within[~metrics.applies(requests, column)] = True
-            within[metrics.unknown(requests, column)] = pd.NA
-            met &= within
-    return met
+            unknown = metrics.unknown(requests, column).to_numpy(dtype=bool)
+            known = metrics.applies(requests, column).to_numpy(dtype=bool) & ~unknown
+            bad |= known & ~(requests[column] <= limit_s).to_numpy(dtype=bool)
+            unjudged |= unknown
+    met = pd.arrays.BooleanArray(~bad, unjudged & ~bad)
+    return pd.Series(met, index=requests.index)
 
 
 def judge(requests: pd.DataFrame, slo: Slo) -> Judged:

@@ -28,6 +28,13 @@ PERCENTILES = (50, 90, 95, 99)
 GAP_PERCENTILES = (*PERCENTILES, 100)
 LATENCIES = ("e2e", "service_latency", "ttft", "tpot")
 COUNTS = ("prompt_tokens", "output_tokens", "output_words", "word_budget")
+MEASURED = [
+    *("arm", "repeat", "phase", "status", "ok", "sent_s", "last_token_s", "client_wait_s"),
+    *(f"{name}_s" for name in (*LATENCIES, "ttfc")),
+    *COUNTS,
+    "chunk_gaps_s",
+]
+"""Columns of the requests that are looked at here: each part of them is a copy."""
 TOTAL = "total"
 """The energy window of everything that is counted."""
 
@@ -109,7 +116,7 @@ class _Part:
                 return frame
             return frame[(frame["arm"] == arm) & frame["repeat"].isin(repeats)]
 
-        self.requests = own(run.requests)
+        self.requests = own(run.requests[MEASURED])
         self.ticks = own(run.timeline)
         self.windows = own(run.energy)
         self.repeats = len(repeats)

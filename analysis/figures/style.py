@@ -202,6 +202,7 @@ def _warnings(run: Run) -> list[str]:
 def save(figure: Figure, folder: Path, name: str) -> list[Path]:
     """Write `name`.pdf and `name`.png, without dates or versions: equal records, equal files."""
     pdf, png = folder / f"{name}.pdf", folder / f"{name}.png"
-    figure.savefig(pdf, metadata={"CreationDate": None, "Producer": None, "Creator": None})
     figure.savefig(png, dpi=300, metadata={"Software": None})
+    figure.set_layout_engine("none")  # it is laid out; to do it again takes as long as to draw
+    figure.savefig(pdf, metadata={"CreationDate": None, "Producer": None, "Creator": None})
     return [pdf, png]

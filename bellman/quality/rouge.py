@@ -77,7 +77,9 @@ def score_summary(reference: TokenisedText, candidate: TokenisedText) -> Score:
     """
     sentences = [(positions(sentence), len(sentence)) for sentence in candidate.sentences]
     union: Counter[str] = Counter()
-    for sentence in reference.sentences:
+    for whole_sentence in reference.sentences:
+        # Other tokens are in no subsequence, and most are such.
+        sentence = [token for token in whole_sentence if token in candidate.unigrams]
         found: set[int] = set()
         for places, length in sentences:
             found.update(lcs_indices(sentence, places, length))
