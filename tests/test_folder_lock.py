@@ -55,7 +55,7 @@ def test_of_two_simultaneous_claims_exactly_one_wins(tmp_path, arguments):
     with claimant(*arguments) as one, claimant(*arguments) as other:
         for pair in range(PAIRS):
             folder = tmp_path / str(pair)
-            # New folders, empty ones, and ones to be moved aside: each has its own way to race.
+            # New folders, empty ones, and ones that a run left: each has its own way to race.
             if pair % 4 == 1:
                 folder.mkdir()
             if pair % 4 == 2:
@@ -69,8 +69,7 @@ def test_of_two_simultaneous_claims_exactly_one_wins(tmp_path, arguments):
             assert answers.count("won") == 1, (pair, answers)
             assert any("wait for it" in line or "remove" in line for line in answers), answers
             if pair % 4 == 2:
-                kept = tmp_path / f"{pair}.unfinished-1" / "requests.jsonl"
-                assert kept.read_text() == "recorded"
+                assert (folder / "requests.jsonl").read_text() == "recorded"
 
 
 @pytest.mark.parametrize("arguments", [(), ("--no-locks",)], ids=["locks", "no locks"])
@@ -86,7 +85,7 @@ def test_a_killed_runs_folder_is_free_at_once(tmp_path, arguments):
         first.wait()
         ask(second, folder)
         assert answer(second) == "won"
-    assert (tmp_path / "run.unfinished-1" / "requests.jsonl").read_text() == "recorded"
+    assert (folder / "requests.jsonl").read_text() == "recorded"
 
 
 def test_a_run_in_another_pid_namespace_keeps_its_folder(tmp_path):

@@ -9,18 +9,14 @@ import pytest
 from bellman.errors import RunError
 from bellman.run_folder import claim_folder, reached, run_id
 
-IDENTITY = run_id({"seed": 1}, "code", "corpus")
+IDENTITY = run_id({"seed": 1})
 
 
-def test_the_identity_depends_on_config_code_and_corpus_alone():
-    assert run_id({"seed": 1}, "code", "corpus") == IDENTITY
-    others = [
-        run_id({"seed": 2}, "code", "corpus"),
-        run_id({"seed": 1}, "other", "corpus"),
-        run_id({"seed": 1}, "code", "other"),
-    ]
+def test_the_identity_is_the_configurations_values_whatever_their_order():
+    assert run_id({"seed": 1}) == IDENTITY
+    others = [run_id({"seed": 2}), run_id({"seed": 1.5}), run_id({"seeds": 1})]
     assert len({IDENTITY, *others}) == 4
-    assert run_id({"a": 1, "b": 2}, "", "") == run_id({"b": 2, "a": 1}, "", "")
+    assert run_id({"a": 1, "b": {"c": 2, "d": 3}}) == run_id({"b": {"d": 3, "c": 2}, "a": 1})
 
 
 def test_a_finished_run_is_known(tmp_path):
@@ -32,14 +28,18 @@ def test_a_finished_run_is_known(tmp_path):
     assert reached(tmp_path / "nowhere", IDENTITY) is None
 
 
-@pytest.mark.parametrize("status", ["recorded", "done"])
-def test_what_is_recorded_stays_and_is_said_to_be_there(tmp_path, status):
+@pytest.mark.parametrize("status", ["running", "interrupted", "failed", "recorded", "done"])
+def test_what_is_there_stays_and_how_far_it_came_is_said(tmp_path, status):
     with claim_folder(tmp_path / "run", IDENTITY) as folder:
         assert folder.found is None
         (folder.path / "requests.jsonl").write_text("recorded")
         folder.set_status(status)
     with claim_folder(tmp_path / "run", IDENTITY) as folder:
         assert folder.found == status
+        # A finished run may only be shown again; any other goes on.
+        going_on = "done" if status == "done" else "running"
+        assert reached(tmp_path / "run", IDENTITY) == going_on
+    assert [path.name for path in tmp_path.iterdir()] == ["run"]
     assert (tmp_path / "run" / "requests.jsonl").read_text() == "recorded"
 
 
@@ -83,18 +83,7 @@ def test_a_linked_folder_is_used_where_it_is_and_stays_linked(tmp_path):
             (folder.path / "requests.jsonl").write_text("recorded")
     assert (tmp_path / "run").is_symlink()
     assert (tmp_path / "big_disk" / "status.json").exists()
-    assert (tmp_path / "big_disk.unfinished-1" / "requests.jsonl").exists()
-
-
-def test_an_unfinished_try_is_moved_aside_not_lost(tmp_path):
-    for _ in range(2):
-        with claim_folder(tmp_path / "run", IDENTITY) as folder:
-            folder.set_status("interrupted")
-            (folder.path / "requests.jsonl").write_text("recorded")
-    claim_folder(tmp_path / "run", IDENTITY).release()
-    for number in (1, 2):
-        kept = tmp_path / f"run.unfinished-{number}" / "requests.jsonl"
-        assert kept.read_text() == "recorded"
+    assert (tmp_path / "big_disk" / "requests.jsonl").read_text() == "recorded"
 
 
 @pytest.mark.parametrize("content", ["", "{}", '{"status": "runn', "[]", "null", "\xff\xfe"])
@@ -111,8 +100,7 @@ def test_a_damaged_status_names_the_file_and_the_remedy(tmp_path, content):
     # The remedy is one.
     status.unlink()
     claim_folder(tmp_path / "run", IDENTITY).release()
-    kept = tmp_path / "run.unfinished-1" / "requests.jsonl"
-    assert kept.read_text() == "recorded"
+    assert (tmp_path / "run" / "requests.jsonl").read_text() == "recorded"
 
 
 def test_a_folder_that_a_live_process_writes_without_a_lock_is_refused(tmp_path):
