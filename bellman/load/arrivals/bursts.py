@@ -2,42 +2,25 @@
 
 from collections.abc import Sequence
 
-from bellman.load.arrivals.base import check_burstiness, draw_schedule
-from bellman.load.processes import Process
+from bellman.load.arrivals.synthetic import Synthetic
 from bellman.load.rate_profile import Segment
 from bellman.load.schedule import CONGESTED, RECOVERY, Phase, Schedule
 from bellman.records import WARMUP
-from bellman.schema import Count, NotNegative, Positive, schema
+from bellman.schema import Count, Positive, schema
 
 
 @schema
-class Bursts:
+class Bursts(Synthetic):
     """Stretches of overload (`on_s`) with calm stretches (`off_s`) between them."""
 
-    process: Process
-    burstiness: Positive
-    """Shape of gamma and Weibull gaps (1 is Poisson, below 1 is burstier); 1 for the others."""
     overload: Positive
     """Offered rate of a burst / capacity."""
     calm_load: Positive
     """Offered rate between bursts, in warm-up and recovery / capacity."""
-    warmup_s: NotNegative
-    """Seconds at the calm rate that are never counted."""
     on_s: Positive
     off_s: Positive
     bursts: Count
     recovery_s: Positive
-    capacity_rps: Positive | None = None
-    """Capacity of the uncontrolled engine in requests per second; null = measure it."""
-
-    def __post_init__(self) -> None:
-        """Check what the process takes."""
-        check_burstiness(self.process, self.burstiness)
-
-    @property
-    def needs_capacity(self) -> bool:
-        """Whether the capacity has to be measured before the schedule can be drawn."""
-        return self.capacity_rps is None
 
     def schedule(
         self, capacity_rps: float, document_ids: Sequence[str], seed: int, repeat: int
@@ -50,25 +33,15 @@ class Bursts:
         segments: list[Segment] = []
         start_s = 0.0
         for duration_s, rate_rps in steps:
-            if duration_s > 0:
-                segments.append(Segment(start_s, start_s + duration_s, rate_rps, rate_rps))
-                start_s += duration_s
+            segments.append(Segment(start_s, start_s + duration_s, rate_rps, rate_rps))
+            start_s += duration_s
         train_s = self.bursts * self.on_s + (self.bursts - 1) * self.off_s
         train_end_s = self.warmup_s + train_s
         train_requests = self.bursts * self.on_s * burst_rps
         train_requests += (self.bursts - 1) * self.off_s * calm_rps
         phases = [
+            Phase(WARMUP, 0.0, self.warmup_s, calm_rps),
             Phase(CONGESTED, self.warmup_s, train_end_s, train_requests / train_s),
             Phase(RECOVERY, train_end_s, start_s, calm_rps),
         ]
-        if self.warmup_s > 0:
-            phases.insert(0, Phase(WARMUP, 0.0, self.warmup_s, calm_rps))
-        return draw_schedule(
-            self.process,
-            self.burstiness,
-            segments=segments,
-            phases=phases,
-            document_ids=document_ids,
-            seed=seed,
-            repeat=repeat,
-        )
+        return self.draw(segments, phases, document_ids, seed, repeat)
