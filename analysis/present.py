@@ -64,9 +64,17 @@ PRESENTERS: dict[str, tuple[Sequence[Step], Presenter]] = {
 """By the class of the study that made the folder: what is made first, and what shows it."""
 
 
+def presenter_of(study: object) -> tuple[Sequence[Step], Presenter]:
+    """Return how a study is shown; raises `RunError` for one that is not known."""
+    if study not in PRESENTERS:
+        known = ", ".join(PRESENTERS)
+        raise RunError(f"study {study!r} is not one of {known}")
+    return PRESENTERS[str(study)]
+
+
 def is_scored(study: str) -> bool:
-    """Whether the answers of a study are scored."""
-    return score in PRESENTERS[study][0]
+    """Whether the answers of a study are scored; raises `RunError` for one that is not known."""
+    return score in presenter_of(study)[0]
 
 
 def present(folder: Path, console: Console, *, make: bool = True, draw: bool = True) -> None:
@@ -74,11 +82,7 @@ def present(folder: Path, console: Console, *, make: bool = True, draw: bool = T
 
     Raises `RunError` where the folder holds no run, or one whose records cannot be read.
     """
-    study = read.json_file(folder / "study.json", {}).get("study")
-    if study not in PRESENTERS:
-        known = ", ".join(PRESENTERS)
-        raise RunError(f"{folder / 'study.json'}: study {study!r} is not one of {known}")
-    steps, presenter = PRESENTERS[study]
+    steps, presenter = presenter_of(read.json_file(folder / "study.json", {}).get("study"))
     if make:
         for step in steps:
             step(folder)

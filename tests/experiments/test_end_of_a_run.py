@@ -2,19 +2,23 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 from rich.console import Console
 
 from analysis import present
 from analysis.frames import load_run
 from bellman.errors import RunError
+from bellman.timeline import TimelineRow
 from experiments import preflight
 from experiments.execute import execute
+from experiments.recorder import Recorder
 from tests.experiments.conftest import read_config
 from tests.experiments.test_sweep import ROOT, TINY
 
@@ -38,6 +42,11 @@ def status(folder: Path) -> dict[str, Any]:
     return content
 
 
+def episodes(folder: Path) -> dict[str, bytes]:
+    """Return every line of every episode."""
+    return {str(path): path.read_bytes() for path in folder.glob("episodes/*/*.jsonl")}
+
+
 def test_a_cache_that_cannot_be_written_stops_before_anything_runs(tmp_path):
     result = run(tmp_path, *TINY, env={"HF_HOME": "/proc/nothing"}, stdout=subprocess.DEVNULL)
     assert result.returncode == 1
@@ -54,7 +63,10 @@ def test_an_inherited_backend_and_an_ascii_terminal_do_no_harm(tmp_path):
     assert list((tmp_path / "run" / "figures").glob("*.pdf"))
 
 
-@pytest.mark.parametrize("where", ["full", "closed", "gone"])
+@pytest.mark.parametrize(
+    "where",
+    ["full", *(pytest.param(where, marks=pytest.mark.slow) for where in ("closed", "gone"))],
+)
 def test_output_that_goes_nowhere_ends_no_run(tmp_path, where):
     if where == "full":
         with Path("/dev/full").open("w") as full:
@@ -68,28 +80,28 @@ def test_output_that_goes_nowhere_ends_no_run(tmp_path, where):
         os.close(writer)
     assert result.returncode == 0, result.stderr
     assert status(tmp_path / "run")["status"] == "done"
-    for line in (tmp_path / "run" / "requests.jsonl").read_text().splitlines():
-        assert json.loads(line)["status"] == "ok"
+    assert set(pd.read_parquet(tmp_path / "run" / "requests.parquet")["status"]) == {"ok"}
 
 
-@pytest.mark.parametrize("failing", ["score", "summarize"])
+@pytest.mark.parametrize("failing", ["scores.score_folder", "present.summarize"])
 def test_a_failure_at_the_end_is_no_lost_run(tmp_path, monkeypatch, failing):
     config = read_config(*TINY, f"folder={tmp_path / 'run'}")
 
-    def fail(_: Path) -> None:
+    def fail(*_: object) -> None:
         raise ZeroDivisionError("a mistake")
 
     with monkeypatch.context() as broken:
-        broken.setattr(present, failing, fail)
+        broken.setattr(f"analysis.{failing}", fail)
         with pytest.raises(RunError, match=r"every record is there; python -m analysis\.present"):
             execute(config, Console(quiet=True))
     assert status(tmp_path / "run")["status"] == "recorded"
     assert "a mistake" in status(tmp_path / "run")["reason"]
     assert "ZeroDivisionError" in (tmp_path / "run" / "traceback.txt").read_text()
-    records = (tmp_path / "run" / "requests.jsonl").read_bytes()
+    records = episodes(tmp_path / "run")
+    assert len(records) == 2 * 3  # two episodes: requests, timeline and texts
     assert present.main([str(tmp_path / "run")]) == 0
     assert status(tmp_path / "run")["status"] == "done"
-    assert (tmp_path / "run" / "requests.jsonl").read_bytes() == records
+    assert episodes(tmp_path / "run") == records
     assert load_run(tmp_path / "run").cut_short is None
     assert (tmp_path / "run" / "quality.parquet").exists()
 
@@ -101,15 +113,15 @@ def test_too_little_room_stops_before_anything_runs(tmp_path, monkeypatch):
     assert not list(tmp_path.iterdir())
 
 
-def test_a_folder_that_is_removed_while_the_run_writes_ends_it_in_one_line(tmp_path):
+def test_a_folder_that_is_removed_while_the_run_writes_ends_it_in_one_line(tmp_path, monkeypatch):
     config = read_config(*TINY, f"folder={tmp_path / 'run'}")
 
-    class Removes(Console):
-        def print(self, *objects: Any, **how: Any) -> None:
-            if "none" in str(objects):  # an episode begins
-                for file in sorted((tmp_path / "run").iterdir()):
-                    file.unlink()
-                (tmp_path / "run").rmdir()
+    def remove(recorder: Recorder, row: TimelineRow) -> None:
+        shutil.rmtree(tmp_path / "run", ignore_errors=True)
+        add_row(recorder, row)
 
+    add_row = Recorder.add_row
+    monkeypatch.setattr(Recorder, "add_row", remove)
     with pytest.raises(FileNotFoundError, match="Removed during the run"):
-        execute(config, Removes(quiet=True))
+        execute(config, Console(quiet=True))
+    assert not list(tmp_path.iterdir())

@@ -30,7 +30,8 @@ def replay(run_small):
             "arrivals=trace_mooncake",
             f"arrivals.path={path}",
             "arrivals.warmup_s=0",
-            "controller=none",
+            "arm=[none,threshold]",
+            "arms.threshold.controller.limit=1000",  # never reached: another none,
             "repeats=1",
             *overrides,
         )
