@@ -215,7 +215,7 @@ def _lost(arm: Values) -> str:
 
 
 def good_share(fraction: float | None, bounds: Sequence[float] | None) -> str:
-    """Return a good fraction; where requests could not be judged, n/a and what it lies between.
+    """Return a SLO attainment; where requests could not be judged, n/a and what it lies between.
 
     What is unknown of them stands among the warnings.
     """
@@ -225,7 +225,7 @@ def good_share(fraction: float | None, bounds: Sequence[float] | None) -> str:
 
 
 def _good(part: Values) -> str:
-    return good_share(part["good_fraction"], part.get("good_fraction_bounds"))
+    return good_share(part["slo_attainment"], part.get("slo_attainment_bounds"))
 
 
 def _rouge(arm: Values, name: str) -> str:

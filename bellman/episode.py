@@ -29,7 +29,7 @@ class Arm:
     control: Control
     adaptation: Adaptation
     calibrated: bool = False
-    """Ask for the number of words that yields the budget, by the model's obedience curve."""
+    """Ask for the number of words that yields the budget, by the model's length compliance."""
 
 
 @dataclass(frozen=True)

@@ -23,10 +23,10 @@ from bellman.admission.accept_all import AcceptAll
 from bellman.build import build
 from bellman.controllers.bellman import QueueLaw
 from bellman.engines.base import Control, Request
-from bellman.engines.simulated.bank import Response
 from bellman.engines.simulated.engine import SimulatedEngine
 from bellman.engines.simulated.scheduler import Scheduler
 from bellman.engines.simulated.sequence import Sequence
+from bellman.responses.base import Response
 
 RATE_RPS = 14.0
 """About the capacity for these lengths: some 300 sequences run at a time."""
@@ -73,7 +73,7 @@ class NoText:
     """A bank for forced lengths."""
 
     kind = "none"
-    obedience = None
+    length_compliance = None
 
     def lookup(self, document_id: str, asked_words: int) -> Response:
         """Never asked."""

@@ -14,7 +14,7 @@ from analysis.made import is_made
 from analysis.present import present
 from bellman import interruption, provenance
 from bellman.app.budget import BudgetRules
-from bellman.app.obedience import asked_words
+from bellman.app.length_compliance import asked_words
 from bellman.corpus.base import Corpus
 from bellman.engines.base import Engine
 from bellman.episode import Arm
@@ -183,21 +183,27 @@ def failures_in_words(failures: list[Outcome]) -> str:
 
 def check_asked_words(rules: BudgetRules, arm: Arm, engine: Engine) -> None:
     """Refuse, before anything runs, budgets that the engine's response bank has no answers for."""
-    if arm.calibrated and not engine.obedience:
+    if arm.calibrated and not engine.length_compliance:
         raise ConfigError(
             f"arms.{arm.name}.adaptation.calibrated",
             True,
             "needs a recorded response bank (engine/bank=recorded)",
         )
     for budget_words in rules.ladder_words:
-        asked = asked_words(budget_words, calibrated=arm.calibrated, obedience=engine.obedience)
-        if engine.source == "simulated" and engine.obedience and asked not in engine.obedience:
+        asked = asked_words(
+            budget_words, calibrated=arm.calibrated, length_compliance=engine.length_compliance
+        )
+        if (
+            engine.source == "simulated"
+            and engine.length_compliance
+            and asked not in engine.length_compliance
+        ):
             raise ConfigError(
                 "application.default_words",
                 rules.default_words,
                 f"its budget of {asked} words is not in the response bank, which has "
-                f"{', '.join(map(str, engine.obedience))}; choose default_words and ladder_ratio "
-                "by those, or engine/bank=extractive",
+                f"{', '.join(map(str, engine.length_compliance))}; choose default_words and "
+                "ladder_ratio by those, or engine/bank=extractive",
             )
 
 

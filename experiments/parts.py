@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from bellman.app.budget import BudgetRules
-from bellman.app.obedience import asked_words
+from bellman.app.length_compliance import asked_words
 from bellman.app.prompts import PromptBook
 from bellman.app.summarization import SummarizationApp
 from bellman.app.texts import TextStore
@@ -114,7 +114,9 @@ class Parts:
                 self._prompt_book(rules, corpus, engine),
                 texts,
                 asked_words=lambda budget_words: asked_words(
-                    budget_words, calibrated=arm.calibrated, obedience=engine.obedience
+                    budget_words,
+                    calibrated=arm.calibrated,
+                    length_compliance=engine.length_compliance,
                 ),
                 request_timeout_s=settings.request_timeout_s,
             )

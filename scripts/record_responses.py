@@ -31,9 +31,9 @@ from bellman.engines.openai.connections import open_pool
 from bellman.engines.openai.engine import model_names
 from bellman.engines.openai.fetch import NoReply, fetch
 from bellman.engines.openai.session import ChatServer, OpenAISession
-from bellman.engines.simulated.bank_recorded import RECORDED_RESPONSES, write_recorded
 from bellman.errors import RunError
 from bellman.records import JsonLinesWriter, read_json_lines, write_json
+from bellman.responses.recorded import RECORDED_RESPONSES, write_recorded
 from bellman.words import count_words
 
 LADDER = [round(300 / 2 ** (k / 2)) for k in range(9)]

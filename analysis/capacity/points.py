@@ -73,7 +73,7 @@ class OpenPoint:
     invalid_reasons: tuple[str, ...] = ()
 
     @property
-    def good_fraction(self) -> float | None:
+    def slo_attainment(self) -> float | None:
         """Good / all intended requests; None where any is unjudged."""
         return self.judged.fraction
 
@@ -176,17 +176,17 @@ def knee(points: list[ClosedPoint], share: float = 0.95) -> ClosedPoint:
     return next(point for point in in_order if point.throughput_rps >= share * highest_rps)
 
 
-def highest_good_rate(points: list[OpenPoint], good_fraction: float) -> float | None:
-    """Return the highest rate up to which every rate tried keeps the good fraction; None: none."""
+def highest_slo_rate(points: list[OpenPoint], slo_attainment: float) -> float | None:
+    """Return the highest rate up to which every rate tried keeps the SLO attainment; None: none."""
     best = None
     for point in sorted(points, key=lambda point: point.rate_rps):
-        if not point.judged.keeps(good_fraction):
+        if not point.judged.keeps(slo_attainment):
             break
         best = point.rate_rps
     return best
 
 
-def first_not_good(points: list[OpenPoint], good_fraction: float) -> OpenPoint | None:
+def first_not_good(points: list[OpenPoint], slo_attainment: float) -> OpenPoint | None:
     """Return the lowest rate that does not, or of which it is unknown whether it does."""
     in_order = sorted(points, key=lambda point: point.rate_rps)
-    return next((point for point in in_order if not point.judged.keeps(good_fraction)), None)
+    return next((point for point in in_order if not point.judged.keeps(slo_attainment)), None)

@@ -135,7 +135,7 @@ def open_table(found: Study) -> Table:
                 _number(relative(point.rate_rps, found.capacity_rps), ".2f"),
                 _number(point.throughput_rps, ".2f"),
                 _number(point.goodput_rps, ".2f"),
-                good_share(point.good_fraction, point.judged.bounds),
+                good_share(point.slo_attainment, point.judged.bounds),
                 _number(point.e2e_mean_s, ".1f"),
                 _number(point.e2e_p99_s, ".1f"),
                 end_section=point is points[-1],
@@ -171,7 +171,7 @@ def scale_table(found: Study) -> Table:
     """Build the table of the highest good rates under multiples of the limits."""
     table = Table(
         title=escape(
-            f"highest rate with {found.good_fraction:.0%} good, by SLO, "
+            f"highest rate with {found.slo_attainment:.0%} good, by SLO, "
             f"{found.open_length_s:g} s a point ({found.run.source})"
         ),
         title_justify="left",
@@ -182,7 +182,7 @@ def scale_table(found: Study) -> Table:
         table.add_column(escape(name), justify="right")
     for scale in found.open_by_scale:
         row = by_scale(found, scale)
-        rates, gains, open_ended = row["highest_good_rate_rps"], row["gain"], row["no_limit_found"]
+        rates, gains, open_ended = row["highest_slo_rate_rps"], row["gain"], row["no_limit_found"]
         add_row(
             table,
             f"{scale:g}",
@@ -195,7 +195,7 @@ def scale_table(found: Study) -> Table:
 
 def conclusion(found: Study) -> list[str]:
     """Say the capacity, the highest rates under the SLO, and what control adds."""
-    source, target = found.run.source, f"{found.good_fraction:.0%} good"
+    source, target = found.run.source, f"{found.slo_attainment:.0%} good"
     if found.capacity_rps is None:
         return [f"capacity without control: {NOT_MEASURED}, its closed loop did not end"]
     exact = ""
@@ -207,7 +207,7 @@ def conclusion(found: Study) -> list[str]:
         f"other experiments: arrivals.capacity_rps={found.capacity_rps:.2f}"
     ]
     for arm in found.run.arms:
-        rate = found.highest_good_rate(arm)
+        rate = found.highest_slo_rate(arm)
         unjudged = unjudged_at(found, arm)
         what = NOT_MEASURED if rate is None else f"{rate:.2f}/s"
         if unjudged is not None:

@@ -26,7 +26,7 @@ def result(study: Study) -> dict[str, Any]:
             "highest_throughput_rps": max(
                 (point.throughput_rps for point in study.closed_of(arm)), default=None
             ),
-            "highest_good_rate_rps": study.highest_good_rate(arm),
+            "highest_slo_rate_rps": study.highest_slo_rate(arm),
             "no_limit_found": study.no_limit_found(arm),
             "unjudged": unjudged_at(study, arm),
             "highest_goodput_rps": highest_goodput(study, arm),
@@ -44,7 +44,7 @@ def result(study: Study) -> dict[str, Any]:
         "capacity_high_rps": None if saturated is None else saturated.high_rps,
         "capacity_interval": INTERVAL_METHOD,
         "slo": asdict(study.slo),
-        "good_fraction": study.good_fraction,
+        "slo_attainment": study.slo_attainment,
         "littles_law": littles_verdict(study),
         "note": NOT_WAITS,
         "gain": gain(study),
@@ -58,8 +58,8 @@ def _open(point: OpenPoint) -> dict[str, Any]:
     judged = point.judged
     return asdict(point) | {
         "judged": asdict(judged) | {"reason": judged.reason},
-        "good_fraction": judged.fraction,
-        "good_fraction_bounds": judged.bounds,
+        "slo_attainment": judged.fraction,
+        "slo_attainment_bounds": judged.bounds,
     }
 
 
@@ -82,12 +82,12 @@ def gain(study: Study, scale: float = 1.0) -> dict[str, float | None]:
     At least that much, where no limit of the treatment was found; None where the baseline's was
     not, for then it could carry more, or any load.
     """
-    base = study.highest_good_rate(study.run.baseline, scale)
+    base = study.highest_slo_rate(study.run.baseline, scale)
     if study.no_limit_found(study.run.baseline, scale):
         return dict.fromkeys(study.run.treatments)
     gains: dict[str, float | None] = {}
     for arm in study.run.treatments:
-        rate = study.highest_good_rate(arm, scale)
+        rate = study.highest_slo_rate(arm, scale)
         gains[arm] = rate / base - 1 if rate and base else None
     return gains
 
@@ -97,9 +97,7 @@ def by_scale(study: Study, scale: float) -> dict[str, Any]:
     return {
         "scale": scale,
         "slo": asdict(study.slo.scaled(scale)),
-        "highest_good_rate_rps": {
-            arm: study.highest_good_rate(arm, scale) for arm in study.run.arms
-        },
+        "highest_slo_rate_rps": {arm: study.highest_slo_rate(arm, scale) for arm in study.run.arms},
         "no_limit_found": {arm: study.no_limit_found(arm, scale) for arm in study.run.arms},
         "gain": gain(study, scale),
     }

@@ -8,7 +8,7 @@ from analysis.capacity.points import (
     ClosedPoint,
     OpenPoint,
     first_not_good,
-    highest_good_rate,
+    highest_slo_rate,
     knee,
 )
 from analysis.frames import Run, load_run
@@ -27,7 +27,7 @@ class Study:
     open_by_scale: dict[float, list[OpenPoint]]
     """The same episodes, judged by the SLO with its limits times the scale."""
     slo: Slo
-    good_fraction: float
+    slo_attainment: float
     saturated: ClosedPoint | None
     """The closed loop without control in which throughput grew no more; None: it did not end."""
 
@@ -56,20 +56,20 @@ class Study:
         found = [point for point in self.open_by_scale[scale] if point.arm == arm]
         return sorted(found, key=lambda point: point.rate_rps)
 
-    def highest_good_rate(self, arm: str, scale: float = 1.0) -> float | None:
-        """Return the highest rate of an arm that keeps the good fraction; None: none does."""
-        return highest_good_rate(self.open_of(arm, scale), self.good_fraction)
+    def highest_slo_rate(self, arm: str, scale: float = 1.0) -> float | None:
+        """Return the highest rate of an arm that keeps the SLO attainment; None: none does."""
+        return highest_slo_rate(self.open_of(arm, scale), self.slo_attainment)
 
     def no_limit_found(self, arm: str, scale: float = 1.0) -> bool:
         """Whether no rate is known to be too high, so that the highest is only a lower bound."""
         points = self.open_of(arm, scale)
-        first = first_not_good(points, self.good_fraction)
-        return bool(points) and (first is None or first.judged.keeps(self.good_fraction) is None)
+        first = first_not_good(points, self.slo_attainment)
+        return bool(points) and (first is None or first.judged.keeps(self.slo_attainment) is None)
 
     def unjudged(self, arm: str, scale: float = 1.0) -> OpenPoint | None:
-        """Return the rate at which it is unknown whether the good fraction is kept, if one is."""
-        first = first_not_good(self.open_of(arm, scale), self.good_fraction)
-        unknown = first is not None and first.judged.keeps(self.good_fraction) is None
+        """Return the rate at which it is unknown whether the SLO attainment is kept, if one is."""
+        first = first_not_good(self.open_of(arm, scale), self.slo_attainment)
+        unknown = first is not None and first.judged.keeps(self.slo_attainment) is None
         return first if unknown else None
 
     def knee(self, arm: str) -> ClosedPoint | None:
@@ -82,7 +82,7 @@ def load_study(folder: Path) -> Study:
     """Load a gathered run folder of experiment=capacity; raises `RunError` for any other."""
     run = load_run(folder)
     told = run.config.get("study")
-    if not isinstance(told, dict) or "good_fraction" not in told:
+    if not isinstance(told, dict) or "slo_attainment" not in told:
         raise RunError(f"{folder}: not a run of experiment=capacity")
     scales = told.get("slo_scales") or [1.0]
     slo = build_class(Slo, run.config.get("slo") or {}, "slo")
@@ -108,6 +108,6 @@ def load_study(folder: Path) -> Study:
         closed=list(closed.values()),
         open_by_scale=opened,
         slo=slo,
-        good_fraction=float(told["good_fraction"]),
+        slo_attainment=float(told["slo_attainment"]),
         saturated=baseline[-1] if baseline and ended else None,
     )

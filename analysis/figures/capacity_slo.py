@@ -1,4 +1,4 @@
-"""Capacity, step b: good fraction and goodput against the offered rate, and the highest rate."""
+"""Capacity, step b: SLO attainment and goodput against the offered rate, and the highest rate."""
 
 import matplotlib.pyplot as plt
 from matplotlib.figure import Figure
@@ -8,7 +8,7 @@ from analysis.figures import style
 
 
 def draw(study: Study) -> Figure:
-    """Draw the good fraction (above) and the goodput (below) of the open loop."""
+    """Draw the SLO attainment (above) and the goodput (below) of the open loop."""
     figure, (above, below) = plt.subplots(2, 1, sharex=True, figsize=(style.WIDTH_IN, 3.6))
     colours = style.palette(study.run)
     unjudged = any(point.judged.unjudged for point in study.open)
@@ -16,17 +16,17 @@ def draw(study: Study) -> Figure:
         points = study.open_of(arm)
         rates = [point.rate_rps for point in points]
         look = style.point_look(study.run, arm)
-        above.plot(rates, [point.good_fraction for point in points], **look)
+        above.plot(rates, [point.slo_attainment for point in points], **look)
         below.plot(rates, [point.goodput_rps for point in points], **look)
         for point in points:
-            if point.good_fraction is None and point.judged.bounds is not None:
+            if point.slo_attainment is None and point.judged.bounds is not None:
                 above.vlines(point.rate_rps, *point.judged.bounds, color=colours[arm], alpha=0.5)
-        best = study.highest_good_rate(arm)
+        best = study.highest_slo_rate(arm)
         if best is not None:
             for axes in (above, below):
                 axes.axvline(best, color=colours[arm], linewidth=0.6, linestyle=":")
-    above.axhline(study.good_fraction, color="0.5", linewidth=0.6)
-    above.set(ylabel="good fraction", ylim=(-0.02, 1.04))
+    above.axhline(study.slo_attainment, color="0.5", linewidth=0.6)
+    above.set(ylabel="SLO attainment", ylim=(-0.02, 1.04))
     below.set(xlabel="offered rate (requests/s)", ylabel="goodput (requests/s)", ylim=(0, None))
     for axes in (above, below):
         if study.capacity_rps is not None:
@@ -37,7 +37,7 @@ def draw(study: Study) -> Figure:
         study.run,
         figure,
         f"Poisson arrivals for {study.open_length_s:g} s a point. Good: {study.slo.in_words}. "
-        f"Dotted: highest rate that keeps {study.good_fraction:.0%} good; grey: capacity without "
+        f"Dotted: highest rate that keeps {study.slo_attainment:.0%} good; grey: capacity without "
         "control."
         + (" Vertical lines: between, for not all requests could be judged." if unjudged else ""),
     )

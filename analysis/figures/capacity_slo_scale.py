@@ -14,7 +14,7 @@ def draw(study: Study) -> Figure:
     figure, axes = plt.subplots(figsize=(style.WIDTH_IN, 2.2))
     scales = sorted(study.open_by_scale)
     for arm in study.run.arms:
-        found = [study.highest_good_rate(arm, scale) for scale in scales]
+        found = [study.highest_slo_rate(arm, scale) for scale in scales]
         rates = [math.nan if rate is None else rate for rate in found]
         look = style.point_look(study.run, arm)
         axes.plot(scales, rates, **look)
@@ -37,7 +37,7 @@ def draw(study: Study) -> Figure:
     style.caption(
         study.run,
         figure,
-        f"Highest rate tried that keeps {study.good_fraction:.0%} good, {study.open_length_s:g} s "
+        f"Highest rate tried that keeps {study.slo_attainment:.0%} good, {study.open_length_s:g} s "
         f"a point; limits at 1: {study.slo.in_words}. Triangle: only a bound, every rate tried was "
         "good. Grey: capacity without control.",
     )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, Protocol, runtime_checkable
 
 from bellman.admission.base import Admission
-from bellman.app.obedience import Obedience
+from bellman.app.length_compliance import LengthCompliance
 from bellman.controllers.base import Controller
 from bellman.energy.base import EnergyMeter, LocalServer
 from bellman.sensing.observation import Observation
@@ -181,7 +181,7 @@ class Engine(Protocol):
         """Where answers come from: `extractive stand-in`, `recorded from <model>`, a model."""
 
     @property
-    def obedience(self) -> Obedience | None:
+    def length_compliance(self) -> LengthCompliance | None:
         """Mean words written by words asked for, where the engine has a recorded bank."""
 
     @property

@@ -13,8 +13,8 @@ from bellman.app.prompt import TEMPLATE, summary_prompt
 from bellman.build import build_class
 from bellman.corpus.base import Corpus
 from bellman.engines.base import Engine, EngineSession, Request, RequestFailed
-from bellman.engines.simulated.bank_recorded import RECORDED_RESPONSES, write_recorded
 from bellman.errors import RunError
+from bellman.responses.recorded import RECORDED_RESPONSES, write_recorded
 from bellman.source import Source
 from bellman.words import count_words
 from experiments.cells.base import Watch

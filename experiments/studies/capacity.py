@@ -3,7 +3,7 @@
 (a) A closed loop with more and more clients finds where throughput stops growing: the capacity.
     Little's law is checked at every point; its latencies are not what users wait.
 (b) Poisson arrivals at rates around the capacity give what users wait, goodput and the good
-    fraction; bisection finds the highest rate that keeps a good fraction under the SLO.
+    fraction; bisection finds the highest rate that keeps a SLO attainment under the SLO.
 (c) Offered against achieved rate and e2e against service latency of the same episodes say whether
     the load generator kept up.
 
@@ -53,7 +53,7 @@ class Capacity:
     """Rates of the open loop / capacity of the closed loop without control."""
     open_warmup_s: NotNegative
     open_test_s: Positive
-    good_fraction: Share
+    slo_attainment: Share
     """Share of good requests that a rate has to keep."""
     slo_scales: list[Positive]
     """The rate is found for the limits of `slo` and for these multiples of them: what the same
@@ -190,7 +190,7 @@ class Capacity:
                             return
                         points[rate_rps] = found
                     judged = [points[rate].open(arm, rate, slo).judged for rate in rates]
-                    rates = bracket.send([one.keeps(self.good_fraction) is True for one in judged])
+                    rates = bracket.send([one.keeps(self.slo_attainment) is True for one in judged])
 
     def open_cell(self, settings: Settings, arm: str, rate_rps: float) -> EpisodeCell:
         """Return the episode of Poisson arrivals; all rates stretch the same random numbers."""

@@ -172,7 +172,7 @@ class Replay:
 def bank_of(answers: Outcome) -> dict[str, Any]:
     """Return the node of the bank that was recorded; its path makes its content part of the key."""
     return {
-        "_target_": "bellman.engines.simulated.bank_recorded.RecordedBank",
+        "_target_": "bellman.responses.recorded.RecordedBank",
         "path": str(answers.folder / BANK),
         "prompts_as_recorded": True,
     }

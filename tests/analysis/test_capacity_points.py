@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from analysis.capacity.points import ClosedPoint, closed_point, highest_good_rate, knee, open_point
+from analysis.capacity.points import ClosedPoint, closed_point, highest_slo_rate, knee, open_point
 from analysis.frames import derive
 from bellman.slo import Slo
 
@@ -72,7 +72,7 @@ def test_an_open_point_counts_every_intended_request():
     )
     assert point.offered_rps == 0.4
     assert point.achieved_rps == pytest.approx(0.3)
-    assert point.good_fraction == 0.25
+    assert point.slo_attainment == 0.25
     assert point.goodput_rps == pytest.approx(0.1)
     assert point.e2e_mean_s == pytest.approx(3.5)
     assert point.service_mean_s == pytest.approx(2.0)
@@ -97,5 +97,5 @@ def test_a_good_rate_above_a_bad_one_does_not_count():
         )
 
     points = [point(3.0, 1.0), point(1.0, 1.0), point(2.0, 0.9), point(1.5, 1.0)]
-    assert highest_good_rate(points, 0.95) == 1.5
-    assert highest_good_rate([point(1.0, 0.5)], 0.95) is None
+    assert highest_slo_rate(points, 0.95) == 1.5
+    assert highest_slo_rate([point(1.0, 0.5)], 0.95) is None

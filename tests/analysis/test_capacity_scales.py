@@ -45,7 +45,7 @@ def study(run, none: float, bellman: float) -> Study:
         1.0: points(run, "none", 0.0) + points(run, "bellman", 0.0),
         2.0: points(run, "none", none) + points(run, "bellman", bellman),
     }
-    return Study(run, [], scales, SLO, good_fraction=0.95, saturated=SATURATED)
+    return Study(run, [], scales, SLO, slo_attainment=0.95, saturated=SATURATED)
 
 
 @pytest.mark.parametrize(
@@ -70,9 +70,9 @@ def test_the_gain_is_known_only_with_a_limit_of_the_baseline(run, none, bellman,
 def test_every_scale_has_its_limits_and_rates(run):
     found = by_scale(study(run, 1.0, 2.0), 2.0)
     assert found["slo"] == {"ttft_s": 4.0, "tpot_s": 0.2, "e2e_s": 40.0}
-    assert found["highest_good_rate_rps"] == {"none": 1.0, "bellman": 2.0}
+    assert found["highest_slo_rate_rps"] == {"none": 1.0, "bellman": 2.0}
     assert found["no_limit_found"] == {"none": False, "bellman": True}
-    assert by_scale(study(run, 1.0, 2.0), 1.0)["highest_good_rate_rps"]["none"] is None
+    assert by_scale(study(run, 1.0, 2.0), 1.0)["highest_slo_rate_rps"]["none"] is None
 
 
 def test_the_last_lines_say_what_is_not_known(run):

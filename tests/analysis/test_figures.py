@@ -10,12 +10,12 @@ import pyarrow as pa
 import pytest
 
 from analysis import figures, report
-from analysis.figures import obedience, style
+from analysis.figures import length_compliance, style
 from analysis.figures.__main__ import main
 from analysis.frames import load_run
-from analysis.obedience import main as draw_bank
+from analysis.length_compliance import main as draw_bank
 from analysis.summarize import summarize
-from bellman.engines.simulated.bank_recorded import (
+from bellman.responses.recorded import (
     METADATA_FIELDS,
     RECORDED_RESPONSES,
     write_recorded,
@@ -192,28 +192,28 @@ def bank(tmp_path_factory):
 
 
 def with_bank(run, path):
-    target = "bellman.engines.simulated.bank_recorded.RecordedBank"
+    target = "bellman.responses.recorded.RecordedBank"
     return replace(run, config={"engine": {"bank": {"_target_": target, "path": str(path)}}})
 
 
-def test_obedience_is_drawn_for_a_recorded_bank_only(run, bank):
-    assert obedience.draw(run) is None
-    figure = obedience.draw(with_bank(run, bank))
+def test_length_compliance_is_drawn_for_a_recorded_bank_only(run, bank):
+    assert length_compliance.draw(run) is None
+    figure = length_compliance.draw(with_bank(run, bank))
     mean = next(line for line in figure.axes[0].lines if line.get_label() == "mean")
     assert mean.get_xydata().tolist() == [[50.0, 80.0], [100.0, 130.0]]
-    shown = texts(with_bank(run, bank))["obedience"]
+    shown = texts(with_bank(run, bank))["length_compliance"]
     assert "Simulated, 3 repeats." in shown and "tiny-model over aclsum: 3 documents" in shown
     assert "33% of all answers were cut" in shown
     plt.close(figure)
 
 
 def test_a_bank_that_is_gone_says_so(run, tmp_path):
-    shown = texts(with_bank(run, tmp_path / "gone.parquet"))["obedience"]
+    shown = texts(with_bank(run, tmp_path / "gone.parquet"))["length_compliance"]
     assert "words written: n/a" in shown and "must be an existing file" in shown
 
 
 def test_a_bank_is_drawn_by_one_command(bank, tmp_path, capsys):
-    picture = tmp_path / "obedience.png"
+    picture = tmp_path / "length_compliance.png"
     assert draw_bank([str(bank), str(picture)]) == 0
     assert picture.stat().st_size > 5_000
     assert draw_bank([str(tmp_path / "none.parquet"), str(picture)]) == 1

@@ -63,7 +63,7 @@ def test_names_are_shown_as_they_are(folder):
     console = Console(width=200, record=True, file=io.StringIO())
     console.print(arms_table(json.loads((folder / "summary.json").read_text())))
     console.print(claims_table(json.loads((folder / "claims.json").read_text())))
-    study = Study(load_run(folder), [], {1.0: []}, Slo(), good_fraction=0.9, capacity_rps=2.0)
+    study = Study(load_run(folder), [], {1.0: []}, Slo(), slo_attainment=0.9, capacity_rps=2.0)
     console.print(open_table(study))
     shown = console.export_text()
     assert all(arm in shown for arm in ARMS)

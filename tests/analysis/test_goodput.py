@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
-from analysis.capacity.points import OpenPoint, highest_good_rate, open_point
+from analysis.capacity.points import OpenPoint, highest_slo_rate, open_point
 from analysis.capacity.present import conclusion, open_table
 from analysis.capacity.result import gain, result
 from analysis.capacity.study import Study
@@ -143,9 +143,9 @@ def test_a_run_without_usage_says_so_everywhere(uncounted, capsys):
     summarize(uncounted)
     write(uncounted)
     arm = json.loads((uncounted / "summary.json").read_text())["arms"]["bellman"]
-    assert arm["good_fraction"] is arm["goodput_rps"] is arm["output_tokens"] is None
+    assert arm["slo_attainment"] is arm["goodput_rps"] is arm["output_tokens"] is None
     assert arm["tpot_mean_s"] is arm["tpot_p99_s"] is None
-    low, high = arm["good_fraction_bounds"]
+    low, high = arm["slo_attainment_bounds"]
     assert low == 0 < high and arm["unjudged"] == high * arm["offered"]
     assert "tpot unknown" in arm["unjudged_reason"]
     assert arm["unknown"] == {"tpot_s": arm["completed"], "output_tokens": arm["completed"]}
@@ -164,7 +164,7 @@ def test_other_tools_files_without_token_counts_are_not_judged(uncounted, tmp_pa
     export(uncounted)
     combine(tmp_path / "out", [("x", uncounted / "interchange" / f"none-0.{kind}")])
     arm = json.loads((tmp_path / "out" / "summary.json").read_text())["arms"]["x"]
-    assert arm["good_fraction"] is None and arm["good_fraction_bounds"][0] == 0
+    assert arm["slo_attainment"] is None and arm["slo_attainment_bounds"][0] == 0
     assert arm["unjudged"] > 0 and arm["output_tokens"] is None
     if kind.endswith("json"):
         exported = json.loads((uncounted / "interchange" / f"none-0.{kind}").read_text())
@@ -184,7 +184,7 @@ def test_what_vllm_writes_for_a_server_without_usage_is_unknown(tmp_path):
     (tmp_path / "vllm.json").write_text(json.dumps(result))
     combine(tmp_path / "out", [("vllm", tmp_path / "vllm.json")])
     arm = json.loads((tmp_path / "out" / "summary.json").read_text())["arms"]["vllm"]
-    assert (arm["good_fraction"], arm["good_fraction_bounds"]) == (None, [0.5, 1.0])
+    assert (arm["slo_attainment"], arm["slo_attainment_bounds"]) == (None, [0.5, 1.0])
 
 
 def points(*known: tuple[float, int, int]) -> list[OpenPoint]:
@@ -210,8 +210,8 @@ def points(*known: tuple[float, int, int]) -> list[OpenPoint]:
 )
 def test_the_highest_rate_rests_on_judged_requests(known, rate, is_bound, unjudged_at):
     found = points(*known)
-    study = Study(None, [], {1.0: found}, SLO, good_fraction=0.9, capacity_rps=2.0)
-    assert highest_good_rate(found, 0.9) == rate
+    study = Study(None, [], {1.0: found}, SLO, slo_attainment=0.9, capacity_rps=2.0)
+    assert highest_slo_rate(found, 0.9) == rate
     assert study.no_limit_found("none") is is_bound
     unjudged = study.unjudged("none")
     assert (unjudged.rate_rps if unjudged else None) == unjudged_at
@@ -223,7 +223,7 @@ def test_the_capacity_study_says_what_it_could_not_judge(tmp_path):
     treated = [
         OpenPoint(**{**vars(p), "arm": "bellman"}) for p in points((1.0, 10, 0), (2.0, 5, 0))
     ]
-    found = Study(run, [], {1.0: base + treated}, SLO, good_fraction=0.9, capacity_rps=2.0)
+    found = Study(run, [], {1.0: base + treated}, SLO, slo_attainment=0.9, capacity_rps=2.0)
     assert gain(found) == {"bellman": None}
     lines = conclusion(found)
     assert "none: highest rate with 90% good >= 1.00/s (at 2.00/s 10 of 10 requests" in lines[1]
@@ -233,7 +233,7 @@ def test_the_capacity_study_says_what_it_could_not_judge(tmp_path):
     assert "n/a (0.0 to 100.0 %)" in console.export_text()
     arm = result(found)["arms"]["none"]
     assert arm["highest_goodput_rps"] is None and "tpot unknown" in arm["unjudged"]
-    assert arm["open"][1]["good_fraction_bounds"] == (0.0, 1.0)
+    assert arm["open"][1]["slo_attainment_bounds"] == (0.0, 1.0)
     assert math.isclose(result(found)["arms"]["bellman"]["highest_goodput_rps"], 1.0)
     style.use_style()
     style.save(capacity_slo.draw(found), tmp_path, "capacity_slo")

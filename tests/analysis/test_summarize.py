@@ -104,7 +104,7 @@ def test_quality_is_compared_by_pairs(run):
 
 def test_all_requests_failed(make_run):
     arm = summary(make_run(repeats=1, fail_all=True))["arms"]["none"]
-    assert arm["completed"] == 0 and arm["good_fraction"] == 0.0
+    assert arm["completed"] == 0 and arm["slo_attainment"] == 0.0
     assert arm["e2e_mean_s"] is None and arm["e2e_p50_s"] == math.inf
     assert arm["energy_j_per_completed_request"] is None
     assert arm["quality"] is None
@@ -124,9 +124,9 @@ def test_infinity_and_nan_have_words_in_json():
 
 def test_the_slo_comes_from_the_config(make_run):
     run = make_run(repeats=1)
-    strict = summary(run)["arms"]["none"]["good_fraction"]
+    strict = summary(run)["arms"]["none"]["slo_attainment"]
     run.config["slo"] = {"ttft_s": None, "tpot_s": None, "e2e_s": None}
-    assert strict < summary(run)["arms"]["none"]["good_fraction"] == 1.0
+    assert strict < summary(run)["arms"]["none"]["slo_attainment"] == 1.0
 
 
 def test_a_folder_without_records_says_what_to_do(tmp_path):

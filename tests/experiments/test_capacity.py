@@ -89,7 +89,7 @@ def test_littles_law_holds_within_two_percent(folder):
 def test_below_saturation_everybody_is_served_well_by_both_arms_alike(folder):
     arms = json.loads((folder / "result.json").read_text())["arms"]
     assert arms["none"]["open"] == [point | {"arm": "none"} for point in arms["bellman"]["open"]]
-    assert all(point["good_fraction"] == 1.0 for point in arms["none"]["open"])
+    assert all(point["slo_attainment"] == 1.0 for point in arms["none"]["open"])
 
 
 def test_tables_and_figures_come_from_the_records_alone(folder, capsys):
@@ -152,7 +152,7 @@ def test_a_deadline_too_early_for_enough_answers_is_one_line_with_its_key(tmp_pa
     [
         ("study.loads=[]", "study.loads"),
         ("study.loads=[0.5,-1]", "study.loads.1"),
-        ("study.good_fraction=1.5", "study.good_fraction"),
+        ("study.slo_attainment=1.5", "study.slo_attainment"),
         ("study.load_limit=0.5", "study.load_limit"),
         ("study.closed_test_s=0", "study.closed_test_s"),
         ("study.closed_completions=0", "study.closed_completions"),

@@ -40,4 +40,4 @@ async def test_a_server_of_four_places_and_half_a_second(tmp_path):
     assert closed[8]["latency_s"] == pytest.approx(1.0, rel=0.05)
     assert all(abs(point["littles_error"]) <= 0.05 for point in closed.values())
     low, high = study["arms"]["none"]["open"][0], study["arms"]["none"]["open"][-1]
-    assert low["good_fraction"] > 0.9 > high["good_fraction"]
+    assert low["slo_attainment"] > 0.9 > high["slo_attainment"]

@@ -10,8 +10,8 @@ from rich.console import Console
 from analysis.frames import load_run
 from analysis.plan import read_plan
 from analysis.present import present
-from bellman.engines.simulated.bank_recorded import read_recorded
 from bellman.errors import RunError
+from bellman.responses.recorded import read_recorded
 from experiments.execute import execute
 from experiments.parts import Parts
 from tests.experiments.conftest import read_config

@@ -16,8 +16,8 @@ import pytest
 from rich.console import Console
 
 from analysis import made
-from bellman.engines.simulated.bank_recorded import PACKAGED, read_recorded, write_recorded
 from bellman.errors import RunError
+from bellman.responses.recorded import PACKAGED, read_recorded, write_recorded
 from experiments.cells.episode import EpisodeCell
 from experiments.execute import execute
 from tests.experiments.conftest import SMALL, read_config

@@ -83,7 +83,7 @@ async def test_a_server_that_never_answers_ends_the_run_by_its_deadline(mock, tm
     assert time.monotonic() - start_s < 2 * (SECONDS + DRAIN_S) + 60
     assert counts(tmp_path / "run") == {"unfinished": INTENDED}
     for arm in summary(tmp_path / "run")["arms"].values():
-        assert arm["good_fraction"] == 0
+        assert arm["slo_attainment"] == 0
         assert arm["e2e_mean_s"] is None
         assert arm["completed"] == 0
 
@@ -103,7 +103,7 @@ async def test_a_server_that_refuses_half_of_all_requests(mock, tmp_path):
     assert code == 0, errors
     assert counts(tmp_path / "run") == {"ok": INTENDED // 2, "rejected": INTENDED // 2}
     for arm in summary(tmp_path / "run")["arms"].values():
-        assert arm["good_fraction"] == pytest.approx(0.5)
+        assert arm["slo_attainment"] == pytest.approx(0.5)
         assert arm["shares"]["rejected"] == pytest.approx(0.5)
 
 

@@ -10,7 +10,7 @@ import aiohttp
 from bellman.app.prompt import TEMPLATE
 from bellman.corpus.aclsum import AclSum
 from bellman.engines.openai.child import child_server
-from bellman.engines.simulated.bank_recorded import RecordedBank, read_recorded
+from bellman.responses.recorded import RecordedBank, read_recorded
 from tests.servers import MOCK
 
 ROOT = Path(__file__).parents[2]

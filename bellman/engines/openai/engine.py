@@ -106,7 +106,7 @@ class AttachedEngine:
         return str(self._facts.get("model") or self.config.model or "the server's model")
 
     @property
-    def obedience(self) -> None:
+    def length_compliance(self) -> None:
         """No bank of this server's answers is recorded."""
         return None
 

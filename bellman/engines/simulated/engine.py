@@ -8,16 +8,16 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self
 
-from bellman.app.obedience import Obedience
+from bellman.app.length_compliance import LengthCompliance
 from bellman.corpus.base import Corpus
 from bellman.engines.base import Control
-from bellman.engines.simulated.bank import ResponseBank
 from bellman.engines.simulated.profile import ExtrapolationWarning, Profile
 from bellman.engines.simulated.scheduler import Scheduler
 from bellman.engines.simulated.segment import Limits
 from bellman.engines.simulated.sequence import Sequence
 from bellman.engines.simulated.session import SimulatedSession
 from bellman.errors import require
+from bellman.responses.base import ResponseBank
 from bellman.schema import Count, schema
 from bellman.source import Source
 from bellman.virtual_time import VirtualTimeLoop
@@ -92,9 +92,9 @@ class RunningSimulatedEngine:
         return self._bank.kind
 
     @property
-    def obedience(self) -> Obedience | None:
+    def length_compliance(self) -> LengthCompliance | None:
         """The bank's curve."""
-        return self._bank.obedience
+        return self._bank.length_compliance
 
     @property
     def loop_factory(self) -> Callable[[], asyncio.AbstractEventLoop]:

@@ -12,9 +12,9 @@ from bellman.admission.accept_all import AcceptAll
 from bellman.controllers.none import NoControl
 from bellman.engines.base import Control
 from bellman.engines.batches import Batch, BatchTimes, run_batch
-from bellman.engines.simulated.bank import Response
 from bellman.engines.simulated.engine import RunningSimulatedEngine, SimulatedEngine
 from bellman.engines.simulated.step_time import StepTime
+from bellman.responses.base import Response
 
 Vector = NDArray[np.float64]
 NO_CONTROL = Control(NoControl(), AcceptAll(), 1000.0)
@@ -39,7 +39,7 @@ class NoAnswers:
     """A bank for runs whose lengths are all forced."""
 
     kind = "none"
-    obedience = None
+    length_compliance = None
 
     def lookup(self, document_id: str, asked_words: int) -> Response:
         """Never asked."""

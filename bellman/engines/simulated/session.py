@@ -19,11 +19,11 @@ from bellman.engines.base import (
     ServerState,
     SessionReport,
 )
-from bellman.engines.simulated.bank import ResponseBank
 from bellman.engines.simulated.meter import ModelledMeter
 from bellman.engines.simulated.prefix_cache import block_hashes
 from bellman.engines.simulated.scheduler import Scheduler
 from bellman.engines.simulated.sequence import Sequence
+from bellman.responses.base import ResponseBank
 from bellman.sensing.observation import Observation
 
 TICKS_PER_S = 1_000_000

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import aiohttp
 
-from bellman.app.obedience import Obedience
+from bellman.app.length_compliance import LengthCompliance
 from bellman.energy.base import LocalServer
 from bellman.engines.base import Control, EngineSession
 from bellman.engines.openai.connections import open_pool
@@ -21,7 +21,6 @@ from bellman.engines.openai.engine import start_episode
 from bellman.engines.openai.kv_cache import read_kv_cache
 from bellman.engines.openai.prefix_cache import PrefixCache, choose
 from bellman.engines.openai.session import ChatServer, OpenAISession
-from bellman.engines.simulated.bank import ResponseBank
 from bellman.engines.vllm.arguments import command_line
 from bellman.engines.vllm.forced_length import LengthForcedSession
 from bellman.engines.vllm.model_folder import check_model_folder, names_a_folder
@@ -29,6 +28,7 @@ from bellman.engines.vllm.process import ServerProcess, free_port
 from bellman.engines.vllm.tokenizer import token_counter
 from bellman.engines.vllm.warmup import warm_up
 from bellman.errors import RunError
+from bellman.responses.base import ResponseBank
 from bellman.serving.control import ALLOWED
 from bellman.source import Source
 
@@ -76,9 +76,9 @@ class RunningVllm:
         return self._served_name
 
     @property
-    def obedience(self) -> Obedience | None:
+    def length_compliance(self) -> LengthCompliance | None:
         """The bank's curve, where a bank is configured."""
-        return None if self._bank is None else self._bank.obedience
+        return None if self._bank is None else self._bank.length_compliance
 
     @property
     def loop_factory(self) -> Callable[[], asyncio.AbstractEventLoop] | None:

@@ -11,7 +11,7 @@ from bellman.engines.base import (
     ServerState,
     SessionReport,
 )
-from bellman.engines.simulated.bank import ResponseBank
+from bellman.responses.base import ResponseBank
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,11 +16,11 @@ from bellman.build import build
 from bellman.controllers.base import Level
 from bellman.controllers.bellman import QueueLaw
 from bellman.engines.base import Completion, Control, EngineDied, Request, RequestFailed
-from bellman.engines.simulated.bank import Response
 from bellman.engines.simulated.engine import SimulatedEngine
 from bellman.engines.simulated.profile import ExtrapolationWarning
 from bellman.engines.simulated.session import SimulatedSession
 from bellman.errors import ConfigError
+from bellman.responses.base import Response
 from bellman.sensing.observation import Observation
 
 CONF = str(Path(__file__).parents[3] / "conf")

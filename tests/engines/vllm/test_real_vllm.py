@@ -19,7 +19,7 @@ from bellman.controllers.bellman import QueueLaw
 from bellman.controllers.none import NoControl
 from bellman.corpus.aclsum import AclSum
 from bellman.engines.base import Control, EngineDied, Request
-from bellman.engines.simulated.bank_recorded import RecordedBank
+from bellman.responses.recorded import RecordedBank
 from tests.engines.vllm.conftest import MARK, ROOT, wait_until_gone
 
 MODEL = ROOT / "models" / "smollm2-135m-instruct"

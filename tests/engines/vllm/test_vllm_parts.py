@@ -8,12 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bellman.engines.base import Request
-from bellman.engines.simulated.bank import Response
 from bellman.engines.vllm.arguments import command_line
 from bellman.engines.vllm.forced_length import with_bank_length
 from bellman.engines.vllm.model_folder import missing_weights, names_a_folder
 from bellman.engines.vllm.tokenizer import token_counter
 from bellman.engines.vllm.warmup import warmup_request
+from bellman.responses.base import Response
 
 
 def test_arguments_are_written_as_vllm_reads_them():
@@ -54,7 +54,7 @@ def test_the_weights_that_an_index_names_must_be_there(tmp_path):
 
 class OneAnswer:
     kind = "recorded from a test"
-    obedience = None
+    length_compliance = None
 
     def __init__(self, output_tokens: int) -> None:
         self.output_tokens = output_tokens

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bellman.corpus.base import Corpus, Document
-from bellman.engines.simulated.bank_extractive import ExtractiveBank, lead, standard_normal
 from bellman.errors import ConfigError, RunError
+from bellman.responses.extractive import ExtractiveBank, lead, standard_normal
 from bellman.words import count_words
 
 SENTENCES = tuple(" ".join([f"w{number}"] * 10) for number in range(100))

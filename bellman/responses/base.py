@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Protocol
 
-from bellman.app.obedience import Obedience
+from bellman.app.length_compliance import LengthCompliance
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class ResponseBank(Protocol):
         """Shown wherever its ROUGE is: `extractive stand-in`, or `recorded from <model>`."""
 
     @property
-    def obedience(self) -> Obedience | None:
+    def length_compliance(self) -> LengthCompliance | None:
         """Mean words by asked words; None where any ask can be answered."""
 
     def lookup(self, document_id: str, asked_words: int) -> Response:

@@ -1,18 +1,18 @@
-"""`python -m analysis.obedience BANK.parquet OUT.png`: a response bank's words by words asked."""
+"""`python -m analysis.length_compliance BANK.parquet OUT.png`: words written by words asked."""
 
 import sys
 from pathlib import Path
 
-from bellman.engines.simulated.bank_recorded import read_recorded
 from bellman.errors import RunError
+from bellman.responses.recorded import read_recorded
 
 
 def main(arguments: list[str]) -> int:
     """Draw one bank."""
     if len(arguments) != 2:
-        print("usage: python -m analysis.obedience BANK.parquet OUT.png", file=sys.stderr)
+        print("usage: python -m analysis.length_compliance BANK.parquet OUT.png", file=sys.stderr)
         return 2
-    from analysis.figures import obedience, style  # noqa: PLC0415 - seconds to import
+    from analysis.figures import length_compliance, style  # noqa: PLC0415 - seconds to import
 
     try:
         table, metadata = read_recorded(Path(arguments[0]))
@@ -20,7 +20,7 @@ def main(arguments: list[str]) -> int:
         print(error, file=sys.stderr)
         return 1
     style.use_style()
-    obedience.draw_bank(table.to_pandas(), metadata).savefig(arguments[1], dpi=300)
+    length_compliance.draw_bank(table.to_pandas(), metadata).savefig(arguments[1], dpi=300)
     return 0
 
 

@@ -9,15 +9,15 @@ from matplotlib.ticker import NullLocator
 
 from analysis.figures import style
 from analysis.frames import Run
-from bellman.engines.simulated.bank_recorded import RecordedBank, read_recorded
 from bellman.errors import ConfigError, RunError
+from bellman.responses.recorded import RecordedBank, read_recorded
 
 POSITION = 8
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 
 
 def draw(run: Run) -> Figure | None:
-    """Draw the obedience of the run's bank; None for a run without a recorded one."""
+    """Draw the length compliance of the run's bank; None for a run without a recorded one."""
     bank = (run.config.get("engine") or {}).get("bank") or {}
     if not str(bank.get("_target_", "")).endswith(f".{RecordedBank.__name__}"):
         return None

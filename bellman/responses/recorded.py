@@ -16,8 +16,8 @@ import pyarrow.parquet as pq
 
 from bellman.app.prompt import summary_prompt
 from bellman.corpus.base import Corpus
-from bellman.engines.simulated.bank import Response
 from bellman.errors import RunError, require
+from bellman.responses.base import Response
 from bellman.row_files.text import shown
 from bellman.schema import schema
 
@@ -106,7 +106,7 @@ class RecordedResponses:
         return f"recorded from {self.metadata['model']}"
 
     @cached_property
-    def obedience(self) -> dict[int, float]:
+    def length_compliance(self) -> dict[int, float]:
         """Mean words over the documents, by asked words."""
         written: dict[int, list[int]] = {}
         for (_, asked_words), response in self._responses.items():

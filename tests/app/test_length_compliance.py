@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bellman.app.obedience import asked_words, calibrated_words
+from bellman.app.length_compliance import asked_words, calibrated_words
 from bellman.errors import ConfigError
 
 CURVE = {20: 39.0, 40: 63.0, 80: 135.0, 160: 219.0, 300: 335.0}
@@ -28,9 +28,9 @@ def test_more_words_are_never_asked_for_less(low, high):
 
 
 def test_without_calibration_the_budget_is_asked_for():
-    assert asked_words(75, calibrated=False, obedience=CURVE) == 75
+    assert asked_words(75, calibrated=False, length_compliance=CURVE) == 75
 
 
 def test_calibration_needs_a_curve():
     with pytest.raises(ConfigError, match=r"adaptation\.calibrated=True: needs a recorded"):
-        asked_words(75, calibrated=True, obedience=None)
+        asked_words(75, calibrated=True, length_compliance=None)

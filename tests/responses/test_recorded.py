@@ -8,13 +8,13 @@ import pytest
 
 from bellman.app.prompt import summary_prompt
 from bellman.corpus.base import Corpus, Document
-from bellman.engines.simulated.bank_recorded import (
+from bellman.engines.simulated.engine import RunningSimulatedEngine
+from bellman.errors import ConfigError, RunError
+from bellman.responses.recorded import (
     RECORDED_RESPONSES,
     RecordedBank,
     write_recorded,
 )
-from bellman.engines.simulated.engine import RunningSimulatedEngine
-from bellman.errors import ConfigError, RunError
 
 CORPUS = Corpus("tiny", tuple(Document(key, "A b.", ("A b.",), "C.") for key in "ab"), "none")
 

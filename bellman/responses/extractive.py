@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from statistics import NormalDist
 
 from bellman.corpus.base import Corpus
-from bellman.engines.simulated.bank import Response
 from bellman.errors import RunError
+from bellman.responses.base import Response
 from bellman.schema import NotNegative, Positive, Whole, schema
 from bellman.words import count_words
 
@@ -41,7 +41,7 @@ class LeadingSentences:
     """An `ExtractiveBank` over one corpus; each answer is made at its first lookup."""
 
     kind = "extractive stand-in"
-    obedience = None
+    length_compliance = None
 
     def __init__(self, config: ExtractiveBank, corpus: Corpus) -> None:
         self._config = config

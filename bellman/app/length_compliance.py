@@ -9,25 +9,27 @@ from collections.abc import Mapping
 
 from bellman.errors import ConfigError
 
-Obedience = Mapping[int, float]
+LengthCompliance = Mapping[int, float]
 """Mean words written, by words asked for."""
 
 
-def calibrated_words(wanted_words: int, obedience: Obedience) -> int:
+def calibrated_words(wanted_words: int, length_compliance: LengthCompliance) -> int:
     """Return the recorded ask whose mean answer is nearest to `wanted_words`, by their ratio."""
 
     def distance(asked_words: int) -> tuple[float, int]:
-        return abs(math.log(obedience[asked_words] / wanted_words)), asked_words
+        return abs(math.log(length_compliance[asked_words] / wanted_words)), asked_words
 
-    return min(obedience, key=distance)
+    return min(length_compliance, key=distance)
 
 
-def asked_words(budget_words: int, *, calibrated: bool, obedience: Obedience | None) -> int:
+def asked_words(
+    budget_words: int, *, calibrated: bool, length_compliance: LengthCompliance | None
+) -> int:
     """Return what to ask for; raises `ConfigError` where there is no curve to calibrate by."""
     if not calibrated:
         return budget_words
-    if not obedience:
+    if not length_compliance:
         raise ConfigError(
             "adaptation.calibrated", True, "needs a recorded response bank (engine/bank=recorded)"
         )
-    return calibrated_words(budget_words, obedience)
+    return calibrated_words(budget_words, length_compliance)
