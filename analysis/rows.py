@@ -31,10 +31,15 @@ def estimate(entry: Values) -> str:
     else:
         words = ("less", "more") if entry["unit"] == "less" else ("more", "less")
         sign, word = (100.0, words[0]) if float(value) >= 0 else (-100.0, words[1])
-        text = f"{sign * float(value):.1f} % {word}"
+        text = f"{_tenths(sign * float(value))} % {word}"
         ends = [low, high] if sign > 0 else [high, low]
-        shown = [NOT_MEASURED if end is None else f"{sign * float(end):.1f}" for end in ends]
+        shown = [NOT_MEASURED if end is None else _tenths(sign * float(end)) for end in ends]
     return f"{text} (no interval)" if low is None else f"{text} [{', '.join(shown)}]"
+
+
+def _tenths(value: float) -> str:
+    """Return one decimal; what rounds to zero has no sign."""
+    return f"{round(value, 1) + 0.0:.1f}"
 
 
 def _times(value: float | str) -> str:
