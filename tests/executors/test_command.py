@@ -1,5 +1,6 @@
 """`python run.py executor=...`, interrupted or killed: nothing outlives it, nothing is lost."""
 
+import importlib.util
 import os
 import random
 import signal
@@ -18,6 +19,8 @@ ROOT = Path(__file__).parents[2]
 
 def start(executor: str, folder: Path) -> subprocess.Popen[str]:
     """Start a run as a terminal does: the leader of a group of processes."""
+    if executor == "ray" and importlib.util.find_spec("ray") is None:
+        pytest.skip("Ray is not installed")
     arguments = [*SMALL, f"executor={executor}", f"folder={folder}"]
     return subprocess.Popen(
         [sys.executable, str(ROOT / "run.py"), *arguments],
@@ -41,8 +44,16 @@ def everything(process: subprocess.Popen[str]) -> list[psutil.Process]:
     return [parent, *parent.children(recursive=True)]
 
 
-@pytest.mark.parametrize("executor", ["processes", pytest.param("ray", marks=pytest.mark.slow)])
-@pytest.mark.parametrize("by", ["terminal", "SIGTERM"])
+@pytest.mark.parametrize(
+    ("executor", "by"),
+    [
+        ("processes", "terminal"),
+        *(
+            pytest.param(executor, by, marks=pytest.mark.slow)
+            for executor, by in [("processes", "SIGTERM"), ("ray", "terminal"), ("ray", "SIGTERM")]
+        ),
+    ],
+)
 def test_an_interrupted_run_ends_its_processes_and_says_so_in_a_line(tmp_path, executor, by):
     process = start(executor, tmp_path / "run")
     wait_for_episodes(process, tmp_path / "run", 1)

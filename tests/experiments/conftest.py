@@ -21,6 +21,17 @@ SMALL = (
     "quality.random_draws=1",
 )
 """A few seconds of computing, enough for a backlog."""
+TINY = (
+    "repeats=1",
+    "arrivals.capacity_rps=4",
+    "arrivals.warmup_s=5",
+    "arrivals.calm_s=5",
+    "arrivals.congested_s=10",
+    "arrivals.recovery_s=5",
+    "corpus.limit_documents=4",
+    "quality.random_draws=0",
+)
+"""A second of computing, where any run will do."""
 
 
 def read_config(*overrides: str):
@@ -32,6 +43,13 @@ def small(overrides: tuple[str, ...]) -> list[str]:
     """Return what makes a run small; other arrivals than the default's have no such phases."""
     others = any(override.startswith("arrivals=") for override in overrides)
     return [entry for entry in SMALL if not (others and entry.startswith("arrivals."))]
+
+
+@pytest.fixture
+def no_figures(monkeypatch):
+    """Leave out what takes most of the time of making a folder's results."""
+    monkeypatch.setattr("analysis.figures.draw", lambda _: None)
+    monkeypatch.setattr("analysis.report.write", lambda _: None)
 
 
 @pytest.fixture(scope="session")

@@ -19,8 +19,8 @@ from bellman.timeline import TimelineRow
 from experiments import preflight
 from experiments.execute import execute
 from experiments.recorder import Recorder
-from tests.experiments.conftest import read_config
-from tests.experiments.test_sweep import ROOT, TINY
+from tests.experiments.conftest import TINY, read_config
+from tests.experiments.test_sweep import ROOT
 
 
 def run(place: Path, *arguments: str, **how: Any) -> subprocess.CompletedProcess[str]:

@@ -12,6 +12,8 @@ from analysis.frames import load_run
 from analysis.present import main as present_again
 from tests.experiments.test_resume import frames, run
 
+pytestmark = pytest.mark.usefixtures("no_figures")
+
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory) -> Path:

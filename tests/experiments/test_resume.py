@@ -69,11 +69,6 @@ def kill_and_finish(folder: Path, kills: int) -> None:
     assert result.returncode == 0, result.stderr
 
 
-def test_a_run_that_was_killed_leaves_the_frames_of_one_that_was_not(unbroken, tmp_path):
-    kill_and_finish(tmp_path / "run", kills=3)
-    assert frames(tmp_path / "run") == frames(unbroken)
-
-
 @pytest.mark.slow
 def test_twenty_kills_leave_the_frames_of_a_run_that_was_not_killed(unbroken, tmp_path):
     kill_and_finish(tmp_path / "run", kills=20)
@@ -141,6 +136,7 @@ def test_an_unexpected_error_leaves_its_traceback_in_the_episodes_folder(tmp_pat
     assert "ZeroDivisionError: by nothing" in errors[0].read_text()
 
 
+@pytest.mark.usefixtures("no_figures")
 def test_another_analysis_makes_the_claims_again_and_no_episode(unbroken, tmp_path, monkeypatch):
     folder = tmp_path / "run"
     shutil.copytree(unbroken, folder)

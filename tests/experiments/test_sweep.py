@@ -12,17 +12,9 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from tests.experiments.conftest import TINY
+
 ROOT = Path(__file__).parents[2]
-TINY = (
-    "repeats=1",
-    "arrivals.capacity_rps=4",
-    "arrivals.warmup_s=5",
-    "arrivals.calm_s=5",
-    "arrivals.congested_s=10",
-    "arrivals.recovery_s=5",
-    "corpus.limit_documents=4",
-    "quality.random_draws=0",
-)
 
 
 def start(place: Path, *arguments: str) -> subprocess.Popen[str]:
@@ -51,6 +43,7 @@ def launcher(name: str) -> str:
     return {"joblib": "hydra/launcher=joblib", "submitit": "hydra/launcher=submitit_local"}[name]
 
 
+@pytest.mark.slow
 def test_two_sweeps_at_once_in_one_folder_and_one_again_do_not_mix(tmp_path):
     place = "hydra.sweep.dir=sweeps"
     first = start(tmp_path, place, "arrivals.overload=1.1,1.2")

@@ -50,11 +50,16 @@ async def finish(process: asyncio.subprocess.Process, deadline_s: float = 90) ->
     return process.returncode, errors.decode()
 
 
+def lines_of(folder: Path) -> list[Path]:
+    """Return the request lines of the episodes that a run is at or has ended."""
+    found = folder.glob("episodes/*/requests.jsonl")
+    return [path for path in found if ".unfinished-" not in path.parent.name]
+
+
 async def recorded(folder: Path, lines: int) -> None:
     """Wait until so many requests are on disk."""
-    path = folder / "requests.jsonl"
     async with asyncio.timeout(60):
-        while not path.exists() or path.read_bytes().count(b"\n") < lines:
+        while sum(path.read_bytes().count(b"\n") for path in lines_of(folder)) < lines:
             await asyncio.sleep(0.05)
 
 
@@ -132,26 +137,41 @@ async def test_a_signal_ends_the_run_with_everything_on_disk(mock, tmp_path, num
     # Those in flight and those that were never sent are there, too.
     assert set(frame["status"]) == {"ok", "unfinished"}
     assert len(frame) == RATE_RPS * 60
-    assert len(frame) == read_json_lines(folder / "requests.jsonl", REQUESTS).num_rows
+    (lines,) = lines_of(folder)
+    assert len(frame) == read_json_lines(lines, REQUESTS).num_rows
 
 
-async def test_a_killed_run_is_rebuilt_from_its_lines_by_one_command(mock, tmp_path):
+async def test_a_killed_run_is_shown_by_one_command_and_goes_on_by_the_same_one(mock, tmp_path):
     folder = tmp_path / "run"
     process = await start(mock, folder, "arrivals.duration_s=60")
     await recorded(folder, 20)
     process.kill()
     await process.wait()
     assert not (folder / "summary.json").exists()
-    rebuild = await asyncio.create_subprocess_exec(
+    again = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "analysis.present", str(folder)),
         cwd=ROOT,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
     )
-    code, errors = await finish(rebuild)
+    code, errors = await finish(again)
     assert code == 0, errors
     assert summary(folder)["cut_short"]
     assert (requests(folder)["status"] == "ok").sum() >= 20
+    # What was measured until then is kept beside the episode that is measured anew.
+    (lines,) = lines_of(folder)
+    measured = lines.read_bytes()
+    process = await start(mock, folder, "arrivals.duration_s=60")
+    try:
+        async with asyncio.timeout(60):
+            while lines.exists() and lines.read_bytes().startswith(measured):
+                await asyncio.sleep(0.05)
+        await recorded(folder, 5)
+        kept = lines.parent.with_name(f"{lines.parent.name}.unfinished-1") / lines.name
+        assert kept.read_bytes() == measured
+    finally:
+        process.kill()
+        await process.wait()
 
 
 async def test_a_full_disk_ends_the_run_in_one_line_and_keeps_what_was_written(mock, tmp_path):
@@ -166,6 +186,7 @@ async def test_a_full_disk_ends_the_run_in_one_line_and_keeps_what_was_written(m
     assert code == 1
     assert errors.startswith("error: ") and errors.count("\n") == 1
     assert "File too large" in errors
-    table = read_json_lines(folder / "requests.jsonl", REQUESTS)
+    (lines,) = lines_of(folder)
+    table = read_json_lines(lines, REQUESTS)
     assert table.num_rows >= 10
     assert set(table["status"].to_pylist()) <= set(STATUSES)

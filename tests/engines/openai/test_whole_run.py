@@ -33,7 +33,7 @@ async def test_shorter_answers_relieve_a_full_server(mock: Mock, tmp_path: Path)
         tmp_path / "run",
         *("arrivals.capacity_rps=2.67", "arrivals.overload=1.6", "arrivals.warmup_s=2"),
         *("arrivals.calm_s=5", "arrivals.congested_s=30", "arrivals.recovery_s=5"),
-        *("controller.q_low=6", "controller.q_high=16", "controller.max_step=0.25"),
+        *("congestion.q_low=6", "congestion.q_high=16", "congestion.max_step=0.25"),
     )
     summary = read(folder, "summary.json")
     none, bellman = (summary["arms"][arm]["phases"]["congested"] for arm in ("none", "bellman"))
@@ -59,8 +59,8 @@ async def test_faults_are_recorded_and_end_nothing(mock: Mock, tmp_path: Path) -
         *("engine.gateway=false", "arrivals.capacity_rps=10", "arrivals.warmup_s=0"),
         *("arrivals.calm_s=1", "arrivals.congested_s=3", "arrivals.recovery_s=1"),
     )
-    lines = (folder / "requests.jsonl").read_text().splitlines()
-    records = [json.loads(line) for line in lines]
+    files = folder.glob("episodes/*/requests.jsonl")
+    records = [json.loads(line) for file in files for line in file.read_text().splitlines()]
     assert {record["status"] for record in records} == {"rejected", "error"}
     assert all(record["reason"] and record["level"] is None for record in records)
     assert all(record["first_token_s"] is None for record in records)

@@ -53,8 +53,8 @@ class Run:
                 await asyncio.sleep(0.1)
 
     def lines(self) -> int:
-        file = self.folder / "requests.jsonl"
-        return file.read_bytes().count(b"\n") if file.exists() else 0
+        files = self.folder.glob("episodes/*/requests.jsonl")
+        return sum(file.read_bytes().count(b"\n") for file in files)
 
     def status(self) -> dict[str, str]:
         content: dict[str, str] = json.loads((self.folder / "status.json").read_text())
@@ -66,9 +66,10 @@ async def error_of(process: asyncio.subprocess.Process) -> str:
     return (await process.stderr.read()).decode()
 
 
-async def test_a_killed_server_ends_the_run_as_failed(model_folder, tmp_path):
+async def test_a_killed_server_costs_its_episode_and_is_started_again(model_folder, tmp_path):
     run = Run(tmp_path)
-    process = await run.start(f"model={model_folder}")
+    short = ("arrivals.congested_s=10", "arrivals.recovery_s=1")
+    process = await run.start(f"model={model_folder}", *short)
     await run.until_records(process)
     servers = [p for p in marked_processes(tmp_path) if "api_server" in " ".join(p.cmdline())]
     youngest = max(servers, key=lambda p: p.create_time())  # the other one is its supervisor
@@ -76,9 +77,17 @@ async def test_a_killed_server_ends_the_run_as_failed(model_folder, tmp_path):
     error = await error_of(process)
     assert await process.wait() == 1
     assert error.count("\n") == 1
-    assert error.startswith("error: the vLLM server is gone: killed by SIGKILL; its log is ")
+    assert error.startswith("error: 1 episode failed (1/1 none: the vLLM server is gone: killed by")
+    assert "SIGKILL; its log is " in error
+    assert error.endswith("; the same command tries them again\n")
     assert run.status()["status"] == "failed"
-    assert pq.read_table(run.folder / "requests.parquet").num_rows >= 20
+    # The other arm's episode has everything; of the one that was cut what it had.
+    table = pq.read_table(run.folder / "requests.parquet").to_pandas()
+    ok = table[table["status"] == "ok"].groupby("arm").size()
+    assert ok["bellman"] == (table["arm"] == "bellman").sum()
+    assert 1 <= ok["none"] < (table["arm"] == "none").sum()
+    (episode,) = json.loads((run.folder / "episodes.json").read_text())
+    assert episode["arm"] == "bellman"
     assert (run.folder / "vllm.log").exists()
     wait_until_gone(tmp_path)
 
