@@ -49,7 +49,7 @@ def time_episode(settings: Settings, corpus: Corpus, schedule: Schedule) -> floa
     with tempfile.TemporaryDirectory() as folder, Parts() as parts:
         engine = parts.engine(values["engine"], values["corpus"])
         start_s = time.perf_counter()
-        with Recorder(Path(folder)) as recorder:
+        with Recorder(Path(folder), engine.source) as recorder:
             parts.run_coroutine(engine)(
                 run_episode(
                     engine,

@@ -11,6 +11,7 @@ from bellman.app.summarization import SummarizationApp
 from bellman.engines.base import Completion, DirectSession, EngineDied, RequestFailed
 from bellman.load.schedule import ScheduledRequest
 from bellman.records import RequestRecord
+from bellman.virtual_time import TICK_S
 
 End = Completion | RequestFailed | TimeoutError | EngineDied
 
@@ -112,10 +113,10 @@ class DirectRequests:
     def _end_late_ones(self) -> None:
         """End those whose time is over; the timer is set again for the next that is out."""
         self._timer = None
-        late_s = self._loop.time()
+        late_s = self._loop.time() + TICK_S  # a timer of this tick is due, for the loop as well
         while self._deadlines:
             one = self._deadlines[0]
-            if one.started is not None and one.deadline_s > late_s:
+            if one.started is not None and one.deadline_s >= late_s:
                 self._timer = self._loop.call_at(one.deadline_s, self._end_late_ones)
                 return
             self._deadlines.popleft()

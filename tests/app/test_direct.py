@@ -1,0 +1,116 @@
+"""What enters the simulated engine without a task is recorded as what has one, to the byte."""
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hydra import compose, initialize_config_dir
+
+from bellman.engines.base import EngineDied
+from bellman.engines.simulated.scheduler import Scheduler
+from bellman.episode import run_episode
+from bellman.load.schedule import CONGESTED, Phase, Schedule, ScheduledRequest
+from bellman.settings import read_episode, read_settings
+from experiments.cells.episode import meter, plan_episode
+from experiments.parts import Parts
+from experiments.recorder import Recorder
+
+CONF = str(Path(__file__).parents[2] / "conf")
+TASKS = ("load_model=capped", "load_model.concurrency=100000")
+"""The open loop in effect, but by the path of real engines."""
+
+
+def record(folder: Path, times_s: list[float], overrides: tuple[str, ...]) -> list[dict[str, Any]]:
+    """Serve requests at those times and return their lines."""
+    folder.mkdir()
+    with initialize_config_dir(CONF, version_base="1.3"):
+        settings = read_settings(compose("config", overrides=list(overrides)))
+    values = settings.episode_values("bellman")
+    episode = read_episode(values, "bellman", values["arm"])
+    with Parts() as parts, Recorder(folder, "simulated") as recorder:
+        corpus = parts.corpus(values["corpus"])
+        engine = parts.engine(values["engine"], values["corpus"])
+        documents = [document.document_id for document in corpus.documents]
+        requests = tuple(
+            ScheduledRequest(number, time_s, documents[number % 7], CONGESTED)
+            for number, time_s in enumerate(times_s)
+        )
+        end_s = times_s[-1] + 1.0
+        schedule = Schedule(requests, (Phase(CONGESTED, 0.0, end_s, 1.0),), end_s)
+        try:
+            parts.run_coroutine(engine)(
+                run_episode(
+                    engine,
+                    plan_episode(episode, 0, schedule),
+                    make_app=parts.app_maker(episode, corpus, engine, recorder.texts),
+                    make_meter=lambda session: meter(episode, session),
+                    writer=recorder.requests,
+                    on_row=recorder.add_row,
+                )
+            )
+        finally:
+            recorder.requests.close()
+    return [json.loads(line) for line in (folder / "requests.jsonl").read_text().splitlines()]
+
+
+AT_ONCE = [0.0] * 5 + [number / 40 for number in range(200)]
+CASES = {
+    "answered": ((), {"ok"}),
+    "timeouts": (("request_timeout_s=4.5",), {"ok", "timeout"}),
+    "cut off": (("drain_s=3",), {"ok", "unfinished"}),
+    "refused": (
+        (
+            "arms.bellman.admission._target_=bellman.admission.queue_limit.QueueLimit",
+            "+arms.bellman.admission.limit=50",
+        ),
+        {"ok", "rejected"},
+    ),
+    "too long": (("engine.max_model_len=1500",), {"ok", "error"}),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_it_is_recorded_as_if_each_request_had_a_task(case, tmp_path):
+    overrides, statuses = CASES[case]
+    directly = record(tmp_path / "directly", AT_ONCE, overrides)
+    by_tasks = record(tmp_path / "tasks", AT_ONCE, (*overrides, *TASKS))
+    assert {line["status"] for line in directly} == statuses
+    if case == "cut off":  # in a task group's own order
+        for lines in (directly, by_tasks):
+            lines.sort(key=lambda line: line["request_id"])
+    assert directly == by_tasks
+    for line in directly:
+        if line["status"] == "timeout":
+            assert line["ended_s"] - line["sent_s"] == pytest.approx(4.5, abs=2e-6)
+
+
+def test_the_death_of_the_engine_ends_the_episode_with_every_request_recorded(
+    tmp_path, monkeypatch
+):
+    advance = Scheduler.advance
+
+    def break_down(self: Scheduler, time_s: float) -> None:
+        if asyncio.get_running_loop().time() > 2.0:
+            raise ZeroDivisionError
+        advance(self, time_s)
+
+    monkeypatch.setattr(Scheduler, "advance", break_down)
+    with pytest.raises((EngineDied, ZeroDivisionError)):
+        record(tmp_path / "run", AT_ONCE, ())
+    lines = (tmp_path / "run" / "requests.jsonl").read_text().splitlines()
+    assert sorted(json.loads(line)["request_id"] for line in lines) == list(range(len(AT_ONCE)))
+
+
+def test_a_disk_that_is_full_ends_the_episode(tmp_path, monkeypatch):
+    written = []
+
+    def write(_: object, record: object) -> None:
+        written.append(record)
+        if len(written) > 10:
+            raise OSError("no space left on device")
+
+    monkeypatch.setattr("bellman.records.JsonLinesWriter.write", write)
+    with pytest.raises(OSError, match="no space left"):
+        record(tmp_path / "run", AT_ONCE, ())
