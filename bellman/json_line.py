@@ -4,7 +4,7 @@
 """
 
 import json
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from functools import cache, lru_cache
 from operator import attrgetter
 from typing import Any
@@ -21,7 +21,7 @@ def json_line(record: Any) -> str:
 
 
 @cache
-def _shape(kind: Hashable) -> tuple[str, Callable[[Any], tuple[Any, ...]]]:
+def _shape(kind: type) -> tuple[str, Callable[[Any], tuple[Any, ...]]]:
     names = tuple(kind.__dataclass_fields__)  # type: ignore[attr-defined]
     entries = (f"{json.dumps(name, ensure_ascii=False)}: %s" for name in names)
     return "{" + ", ".join(entries) + "}", attrgetter(*names)
