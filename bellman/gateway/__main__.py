@@ -11,8 +11,8 @@ from contextlib import suppress
 from pathlib import Path
 
 import uvicorn
+from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
-from omegaconf.errors import OmegaConfBaseException
 from yarl import URL
 
 import bellman
@@ -38,7 +38,7 @@ def read_arguments() -> argparse.Namespace:
     parser.add_argument("--port", type=int, default=8001, help="0 takes any free port")
     parser.add_argument(
         "--controller",
-        help="a name in conf/controller, or JSON with _target_; the default is BELLMAN_CONTROL",
+        help="an arm of conf/arm, for its law, or JSON with _target_; default: BELLMAN_CONTROL",
     )
     parser.add_argument("--scrape-period-s", type=float, default=0.5)
     parser.add_argument(
@@ -72,7 +72,7 @@ def upstream_at(text: str) -> URL:
 
 
 def control(controller: str | None) -> Control:
-    """Return the control with a controller by name or as JSON, or the environment's."""
+    """Return the control with an arm's controller, one as JSON, or the environment's."""
     if controller is None:
         return control_from_environment()
     return parse_control({"controller": _controller_node(controller)})
@@ -84,12 +84,12 @@ def _controller_node(text: str) -> object:
             return json.loads(text)
         except ValueError as error:
             raise ConfigError("--controller", text, f"is not JSON: {error}") from None
-    folder = Path(bellman.__path__[0]).parent / "conf" / "controller"
-    try:
-        return OmegaConf.to_container(OmegaConf.load(folder / f"{text}.yaml"), resolve=True)
-    except (OSError, OmegaConfBaseException):
-        names = sorted(path.stem for path in folder.glob("*.yaml"))
-        raise ConfigError("--controller", text, f"must be JSON or one of {names}") from None
+    conf = Path(bellman.__path__[0]).resolve().parent / "conf"
+    names = sorted(path.stem for path in (conf / "arm").glob("*.yaml"))
+    require(text in names, "--controller", text, f"must be JSON or one of {', '.join(names)}")
+    with initialize_config_dir(str(conf), version_base="1.3"):
+        config = compose("config", overrides=[f"arm=[{text}]"])
+    return OmegaConf.to_container(config.arms[text].controller, resolve=True)
 
 
 def listen(host: str, port: int) -> socket.socket:

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
-from analysis.capacity.points import OpenPoint, highest_slo_rate, open_point
+from analysis.capacity.points import ClosedPoint, OpenPoint, highest_slo_rate, open_point
 from analysis.capacity.present import conclusion, open_table
 from analysis.capacity.result import gain, result
 from analysis.capacity.study import Study
@@ -30,6 +30,7 @@ from tests.analysis.synthetic_run import Synthetic, write_run
 from tests.analysis.test_metrics import requests
 
 SLO = Slo(ttft_s=2.0, tpot_s=0.1, e2e_s=20.0)
+SATURATED = ClosedPoint("none", 8, 100.0, 200, 2.0, None, None)
 GOOD = {
     "intended_s": 0,
     "sent_s": 0,
@@ -210,7 +211,7 @@ def points(*known: tuple[float, int, int]) -> list[OpenPoint]:
 )
 def test_the_highest_rate_rests_on_judged_requests(known, rate, is_bound, unjudged_at):
     found = points(*known)
-    study = Study(None, [], {1.0: found}, SLO, slo_attainment=0.9, capacity_rps=2.0)
+    study = Study(None, [], {1.0: found}, SLO, slo_attainment=0.9, saturated=SATURATED)
     assert highest_slo_rate(found, 0.9) == rate
     assert study.no_limit_found("none") is is_bound
     unjudged = study.unjudged("none")
@@ -223,7 +224,7 @@ def test_the_capacity_study_says_what_it_could_not_judge(tmp_path):
     treated = [
         OpenPoint(**{**vars(p), "arm": "bellman"}) for p in points((1.0, 10, 0), (2.0, 5, 0))
     ]
-    found = Study(run, [], {1.0: base + treated}, SLO, slo_attainment=0.9, capacity_rps=2.0)
+    found = Study(run, [], {1.0: base + treated}, SLO, slo_attainment=0.9, saturated=SATURATED)
     assert gain(found) == {"bellman": None}
     lines = conclusion(found)
     assert "none: highest rate with 90% good >= 1.00/s (at 2.00/s 10 of 10 requests" in lines[1]

@@ -7,20 +7,23 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
+from hydra import compose, initialize_config_dir
 
 from bellman.admission.accept_all import AcceptAll
 from bellman.admission.queue_limit import QueueLimit
+from bellman.build import build
 from bellman.controllers.bellman import QueueLaw
 from bellman.controllers.none import NoControl
 from bellman.engines.base import Control, RequestFailed
 from bellman.engines.openai.child import child_server
 from bellman.engines.openai.control import put_control
-from bellman.gateway.__main__ import main
+from bellman.gateway.__main__ import control, main
 from bellman.gateway.proxy import end_to_end
 from bellman.signal import HEADER
 from tests.servers import (
     MIDDLEWARE,
     MOCK,
+    ROOT,
     Mock,
     a_request,
     gateway,
@@ -209,7 +212,7 @@ async def test_it_ends_with_its_parent(mock: Mock) -> None:
     ("arguments", "message"),
     [
         (["--port", "70000"], "--port=70000"),
-        (["--controller", "nope"], "must be JSON or one of ['bellman', 'none']"),
+        (["--controller", "nope"], "must be JSON or one of bellman, bellman_knee, "),
         (["--controller", '{"_target_": "os.system"}'], "must be a class of bellman.controllers"),
         (["--scrape-period-s", "0"], "--scrape-period-s=0.0"),
         (["--upstream", "localhost"], "must be like http://"),
@@ -225,6 +228,13 @@ def test_mistakes_are_one_line(
         main()
     assert message in str(ended.value)
     assert "\n" not in str(ended.value)
+
+
+@pytest.mark.parametrize("name", ["bellman", "bellman_knee", "threshold", "none"])
+def test_the_law_of_any_arm_goes_by_the_arms_name(name: str) -> None:
+    with initialize_config_dir(str(ROOT / "conf"), version_base="1.3"):
+        arms = compose("config", overrides=[f"arm=[{name}]"]).arms
+    assert control(name).controller == build(arms[name].controller, "controller")
 
 
 def test_a_busy_port_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
