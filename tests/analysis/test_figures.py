@@ -185,7 +185,8 @@ def bank(tmp_path_factory):
         for asked, words in ((100, 110), (50, 60))
         for document in range(3)
     ]
-    metadata = dict.fromkeys(METADATA_FIELDS, "x") | {"model": "tiny-model", "corpus": "aclsum"}
+    known = {"model": "tiny-model", "corpus": "aclsum", "text_digests": {}}
+    metadata = dict.fromkeys(METADATA_FIELDS, "x") | known
     path = tmp_path_factory.mktemp("bank") / "bank.parquet"
     write_recorded(pa.Table.from_pylist(rows, RECORDED_RESPONSES), metadata, path)
     return path
