@@ -198,6 +198,7 @@ def with_bank(run, path):
 
 
 def test_length_compliance_is_drawn_for_a_recorded_bank_only(run, bank):
+    style.use_style()
     assert length_compliance.draw(run) is None
     figure = length_compliance.draw(with_bank(run, bank))
     mean = next(line for line in figure.axes[0].lines if line.get_label() == "mean")
