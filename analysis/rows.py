@@ -220,7 +220,7 @@ def _lost(arm: Values) -> str:
 
 
 def good_share(fraction: float | None, bounds: Sequence[float] | None) -> str:
-    """Return a SLO attainment; where requests could not be judged, n/a and what it lies between.
+    """Return an SLO attainment; where requests could not be judged, n/a and what it lies between.
 
     What is unknown of them stands among the warnings.
     """
