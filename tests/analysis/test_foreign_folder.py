@@ -1,7 +1,6 @@
 """A run folder that somebody sent: nothing in it is run, resolved, or taken for markup."""
 
 import io
-import json
 import sys
 
 import pytest
@@ -15,7 +14,7 @@ from analysis.rebuild import rebuild_records
 from analysis.report import write
 from analysis.summarize import summarize
 from analysis.sweep import config_settings
-from analysis.tables import arms_table, claims_table
+from analysis.tables import print_tables
 from bellman.errors import ConfigError
 from bellman.slo import Slo
 from tests.analysis.synthetic_run import Synthetic, write_run
@@ -61,9 +60,8 @@ def test_nothing_that_the_folder_names_is_imported(folder, tmp_path, monkeypatch
 def test_names_are_shown_as_they_are(folder):
     summarize(folder)
     console = Console(width=200, record=True, file=io.StringIO())
-    console.print(arms_table(json.loads((folder / "summary.json").read_text())))
-    console.print(claims_table(json.loads((folder / "claims.json").read_text())))
-    study = Study(load_run(folder), [], {1.0: []}, Slo(), slo_attainment=0.9, capacity_rps=2.0)
+    print_tables(folder, console)
+    study = Study(load_run(folder), [], {1.0: []}, Slo(), slo_attainment=0.9, saturated=None)
     console.print(open_table(study))
     shown = console.export_text()
     assert all(arm in shown for arm in ARMS)
