@@ -44,7 +44,7 @@ def test_an_arm_without_an_answer_is_not_available(tmp_path):
 
 def test_how_well_the_step_time_fits(tmp_path):
     batch = {"first_error": 0.01, "last_error": -0.03}
-    cell = {"key": "k", "kind": "FitCell", "label": "fit", "axes": {"engine": "simulated"}}
+    cell = {"id": "k", "kind": "FitCell", "label": "fit", "axes": {"engine": "simulated"}}
     (tmp_path / "plan.jsonl").write_text(json.dumps(cell) + "\n")
     assert fit_line(tmp_path) == "step time: not fitted, the measurement did not end"
     (tmp_path / "episodes" / "k").mkdir(parents=True)

@@ -2,13 +2,9 @@
 
 from pathlib import Path
 
-import pytest
 from rich.console import Console
 
 from analysis.uncertainty.present import claim_table, draw_figure, ranges
-from bellman.errors import ConfigError
-from experiments.simulator_uncertainty import UncertaintyStudy, changed
-from tests.engines.simulated.loads import PROFILE
 
 
 def result(name: str, factor: float, served: float | None) -> dict[str, object]:
@@ -53,17 +49,3 @@ def test_a_run_without_the_claim_is_named_beside_the_range() -> None:
     lines = console.export_text().splitlines()
     assert any("time.host_ms" in line and "2, 0.5 (n/a)" in line for line in lines)
     assert any("energy.step_j" in line and line.count("n/a") == 2 for line in lines)
-
-
-def test_one_coefficient_is_changed_and_nothing_else() -> None:
-    new = changed(PROFILE, "time.token_ms", 1.1)
-    assert new.time.token_ms == pytest.approx(1.1 * PROFILE.time.token_ms)
-    assert new.energy == PROFILE.energy
-    assert changed(PROFILE, "as fitted", 1.0) is PROFILE
-
-
-def test_unknown_coefficients_are_refused() -> None:
-    with pytest.raises(ConfigError, match=r"time\.speed"):
-        changed(PROFILE, "time.speed", 1.1)
-    with pytest.raises(ConfigError, match=r"study\.factors\.time\.token_ms"):
-        UncertaintyStudy({"time.token_ms": []})

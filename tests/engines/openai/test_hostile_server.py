@@ -1,11 +1,10 @@
 """Two thousand broken answers of many kinds: each costs itself, and nothing else."""
 
-import json
 import math
 import random
 from collections import Counter
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pandas as pd
 import pytest
@@ -24,6 +23,7 @@ from bellman.engines.openai.engine import OpenAIEngine
 from bellman.episode import Arm, EpisodePlan, run_episode
 from bellman.load.models.open_loop import OpenLoop
 from bellman.load.schedule import CONGESTED, Phase, Schedule, ScheduledRequest
+from bellman.records import REQUESTS, TEXTS, read_json_lines
 from experiments.recorder import Recorder
 from tests.engines.openai.hostile import EITHER, ERRORS, GOOD, KINDS, OK, HostileServer
 from tests.servers import raw_server
@@ -65,7 +65,7 @@ async def run(url: str, folder: Path, plan: EpisodePlan) -> dict[str, Any]:
             )
 
         async with engine:
-            result = await run_episode(
+            await run_episode(
                 engine,
                 plan,
                 make_app=make_app,
@@ -73,8 +73,12 @@ async def run(url: str, folder: Path, plan: EpisodePlan) -> dict[str, Any]:
                 writer=recorder.requests,
                 on_row=recorder.add_row,
             )
-        recorder.add_episode(plan, result, [], response_source=engine.response_source)
     return engine.describe()
+
+
+def lines(folder: Path, name: Literal["requests", "texts"]) -> pd.DataFrame:
+    schema = {"requests": REQUESTS, "texts": TEXTS}[name]
+    return read_json_lines(folder / f"{name}.jsonl", schema).to_pandas()
 
 
 async def test_every_broken_answer_costs_itself_alone(
@@ -86,7 +90,7 @@ async def test_every_broken_answer_costs_itself_alone(
     server = HostileServer(2)
     async with raw_server(server.serve) as url:
         facts = await run(url, tmp_path, plan)
-    records = pd.read_parquet(tmp_path / "requests.parquet")
+    records = lines(tmp_path, "requests")
     assert sorted(records["request_id"]) == list(range(BROKEN + GOOD_ONES))
     certain = records[~records["document_id"].isin(EITHER)]
     expected = certain["document_id"].map(status_of)
@@ -100,9 +104,7 @@ async def test_every_broken_answer_costs_itself_alone(
     assert ok[["first_token_s", "last_token_s", "text_id"]].notna().all(axis=None)
     assert ok["finish_reason"].map(str.isprintable).all()
     assert records["retries"].le(1).all()
-    texts = pd.read_parquet(tmp_path / "texts.parquet")["text"]
-    assert not texts.str.contains("stale").any()
-    json.loads((tmp_path / "episodes.json").read_text())
+    assert not lines(tmp_path, "texts")["text"].str.contains("stale").any()
     assert facts["model"] == "[/x]\N{REPLACEMENT CHARACTER}"
 
 
