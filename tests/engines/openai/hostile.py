@@ -152,9 +152,9 @@ OK: dict[str, Answer] = {
     "control characters in the content": lambda r: response(
         *words(r), chunk("\x00\x1b[2J[/x]"), STOP
     ),
+    # In one write: had the client sent its next request already, nobody could know whose it is.
     "another response right after": lambda r: [
-        *response(*words(r), STOP),
-        *response(chunk("stale"), STOP),
+        b"".join([*response(*words(r), STOP), *response(chunk("stale"), STOP)])
     ],
     "100 and 103 before it": lambda r: [
         b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: <x>\r\n\r\n",
@@ -215,9 +215,11 @@ REJECTED: dict[str, Answer] = {
     "503 without a body": lambda r: [b"HTTP/1.1 503 Down\r\nContent-Length: 7\r\n\r\n"],
 }
 EITHER: dict[str, Answer] = {
-    "a body longer than its length": lambda r: [*response(*words(r), STOP), b"data: more\n\n"],
+    "a body longer than its length": lambda r: [
+        b"".join([*response(*words(r), STOP), b"data: more\n\n"])
+    ],
 }
-"""Whether the rest comes before or after the answer was read is chance."""
+"""Whether the answer was read to its end before the rest was looked at is chance."""
 KINDS = {**OK, **ERRORS, **REJECTED, **EITHER}
 KEPT_OPEN = (GOOD, "another response right after", "a body longer than its length")
 """The connection is offered for another request, though something may be left in it."""
