@@ -129,10 +129,15 @@ def ranges(study: dict[str, object], claim: str) -> list[Range]:
     return sorted(all_ranges, key=lambda one: -one.width)
 
 
+def plain(value: float) -> str:
+    """Return four digits, none of them of a rounding error."""
+    return f"{round(value, 9) + 0.0:.4g}"
+
+
 def claim_table(study: dict[str, object], claim: str) -> Table:
     """Build the table of one claim."""
     base = as_fitted(study, claim)
-    text = "n/a" if base is None else f"{base:.4g}"
+    text = "n/a" if base is None else plain(base)
     table = Table(
         title=escape(f"{CLAIMS[claim]}: {text} ({study['source']})"), title_justify="left"
     )
@@ -141,7 +146,7 @@ def claim_table(study: dict[str, object], claim: str) -> Table:
     for one in ranges(study, claim):
         shown = [f"{factor:g}" for factor in one.factors]
         factors = ", ".join(shown + [f"{factor:g} (n/a)" for factor in one.unknown])
-        add_row(table, one.coefficient, factors, f"{one.low:.4g}", f"{one.high:.4g}")
+        add_row(table, one.coefficient, factors, plain(one.low), plain(one.high))
     shown_names = {AS_IT_IS, *(one.coefficient for one in ranges(study, claim))}
     for name in dict.fromkeys(result["coefficient"] for result in _results(study)):
         if base is not None and name not in shown_names:
