@@ -12,6 +12,7 @@ the next of these places, since the note stays.
 
 import asyncio
 import signal
+import sys
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from types import FrameType
@@ -45,9 +46,18 @@ def handled() -> Iterator[None]:
     except ValueError:
         yield
         return
+    report_unraisable = sys.unraisablehook
+
+    def report_others(unraisable: "sys.UnraisableHookArgs") -> None:
+        # What a destructor swallowed comes again: a traceback of it would only hide how it ended.
+        if not isinstance(unraisable.exc_value, KeyboardInterrupt):
+            report_unraisable(unraisable)
+
+    sys.unraisablehook = report_others
     try:
         yield
     finally:
+        sys.unraisablehook = report_unraisable
         for number, handler in before.items():
             signal.signal(number, signal.SIG_DFL if handler is None else handler)
 

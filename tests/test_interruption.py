@@ -40,7 +40,7 @@ def test_in_an_interruptible_part_it_comes_at_once(number):
     assert not reached
 
 
-def test_one_that_is_swallowed_comes_again():
+def test_one_that_is_swallowed_comes_again(capsys):
     class Swallows:
         def __del__(self) -> None:
             kill()
@@ -49,6 +49,7 @@ def test_one_that_is_swallowed_comes_again():
         with suppress(KeyboardInterrupt):
             kill()
         Swallows()
+    assert capsys.readouterr().err == ""
     with pytest.raises(KeyboardInterrupt), interruption.interruptible():
         pytest.fail("it begins nothing new")
 

@@ -60,6 +60,7 @@ def test_names_hide_values_in_nested_entries_and_arguments() -> None:
     assert found["engine"]["api_key_env"] == "X" and found["command"][-1] == "repeats=1"
 
 
+@pytest.mark.slow
 def test_no_file_and_no_line_of_a_run_has_a_secret(tmp_path: Path) -> None:
     """A server that nobody reaches: its URL, the environment and the configuration hold secrets."""
     url, variable, sampled = "urlsecret-0001", "variable-secret-0002", "sampling-secret-0003"

@@ -139,6 +139,7 @@ def test_many_arms_share_no_look(make_run):
     assert set(texts(run)) == {"comparison", *NAMES}
 
 
+@pytest.mark.slow
 def test_more_arms_than_a_figure_shows_apart_are_drawn_in_parts(tmp_path):
     arms = ("none", *(f"bellman_{letter}" for letter in "abcdefgh"))
     folder = write_run(tmp_path / "run", Synthetic(repeats=2, arms=arms))

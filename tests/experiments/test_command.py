@@ -79,6 +79,7 @@ def test_a_sweep_leaves_its_folders_and_one_combined_table(tmp_path):
     assert sorted(rows["arrivals.overload"]) == [1.1, 1.5]
 
 
+@pytest.mark.slow
 def test_a_killed_run_goes_on_where_it_was(tmp_path):
     arguments = [*SMALL[1:], "repeats=4", "folder=run"]
     process = subprocess.Popen(

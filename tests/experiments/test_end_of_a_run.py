@@ -55,6 +55,7 @@ def test_a_cache_that_cannot_be_written_stops_before_anything_runs(tmp_path):
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.slow
 def test_an_inherited_backend_and_an_ascii_terminal_do_no_harm(tmp_path):
     odd = {"MPLBACKEND": "nonexistent", "LC_ALL": "C", "PYTHONUTF8": "0", "TERM": ""}
     odd["PYTHONCOERCECLOCALE"] = "0"
@@ -63,6 +64,7 @@ def test_an_inherited_backend_and_an_ascii_terminal_do_no_harm(tmp_path):
     assert list((tmp_path / "run" / "figures").glob("*.pdf"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "where",
     ["full", *(pytest.param(where, marks=pytest.mark.slow) for where in ("closed", "gone"))],

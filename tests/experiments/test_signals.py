@@ -86,6 +86,7 @@ def at_random_moments(tmp_path: Path, count: int, seed: int, at_once: int) -> in
     return interrupted
 
 
+@pytest.mark.slow
 def test_two_signals_at_random_moments_each_end_the_run_in_order(tmp_path):
     assert at_random_moments(tmp_path, 2, seed=1, at_once=2) >= 1
 

@@ -62,6 +62,7 @@ def test_two_sweeps_at_once_in_one_folder_and_one_again_do_not_mix(tmp_path):
     assert len(list(tmp_path.rglob("study.json"))) == 5
 
 
+@pytest.mark.slow
 def test_a_failed_job_is_in_the_table_and_makes_the_command_fail(tmp_path):
     (tmp_path / "foreign").mkdir()
     (tmp_path / "foreign" / "thesis.tex").write_text("precious")
@@ -73,6 +74,7 @@ def test_a_failed_job_is_in_the_table_and_makes_the_command_fail(tmp_path):
     assert "failed: " in errors and "folder=foreign" in errors
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
     ["basic", *(pytest.param(name, marks=pytest.mark.slow) for name in ("joblib", "submitit"))],

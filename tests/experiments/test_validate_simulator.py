@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pandas as pd
+import pytest
 
 ROOT = Path(__file__).parents[2]
 ROWS = """model_id,task,num_gpus,max_num_seqs,avg_output_len,avg_batch_size,avg_power_watts,\
@@ -22,6 +23,7 @@ def run(tmp_path: Path, *overrides: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.slow
 def test_rows_of_other_files_are_judged_and_shown(tmp_path: Path) -> None:
     rows = tmp_path / "rows.csv"
     rows.write_text(ROWS)
@@ -40,6 +42,7 @@ def test_rows_of_other_files_are_judged_and_shown(tmp_path: Path) -> None:
     assert (folder / "figures" / "validation_errors.pdf").exists()
 
 
+@pytest.mark.slow
 def test_a_row_that_changed_is_simulated_again_and_no_other(tmp_path: Path) -> None:
     rows = tmp_path / "rows.csv"
     more = ROWS + ROWS.splitlines()[1].replace(",1,16,", ",1,32,") + "\n"

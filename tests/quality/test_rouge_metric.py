@@ -45,6 +45,7 @@ def test_stemming_is_a_choice() -> None:
     assert metric.compute(**pair, use_stemmer=False)["rouge1_precision"] == 0
 
 
+@pytest.mark.slow
 def test_loads_without_network(tmp_path: Path) -> None:
     script = f"""
 import json, socket
