@@ -1,5 +1,6 @@
 """Every configuration composes and is valid; every mistake is one clear line."""
 
+import importlib.util
 from pathlib import Path
 
 import pytest
@@ -59,6 +60,10 @@ def test_every_experiment_is_valid(experiment):
 @pytest.mark.parametrize(("group", "option"), VARIANTS)
 def test_every_variant_is_valid(group, option):
     needed = NEEDS.get(f"{group}/{option}", [])
+    if option == "ray" and importlib.util.find_spec("ray") is None:
+        with pytest.raises(ConfigError, match="executor=ray: needs the extra `ray`"):
+            read_settings(read_config("executor=ray"))
+        return
     if group == "arm":
         option = f"[{option}]"
         needed = [f"baseline={option[1:-1]}"]
