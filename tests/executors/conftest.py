@@ -12,19 +12,8 @@ from rich.console import Console
 from experiments.execute import execute
 from experiments.executors.base import Place
 from experiments.parts import Parts
+from tests.experiments.conftest import CONF, SMALL
 
-CONF = Path(__file__).parents[2] / "conf"
-SMALL = (
-    "repeats=2",
-    "arrivals.warmup_s=10",
-    "arrivals.calm_s=20",
-    "arrivals.congested_s=60",
-    "arrivals.recovery_s=30",
-    "capacity.warmup_s=60",
-    "capacity.duration_s=60",
-    "corpus.limit_documents=12",
-    "quality.random_draws=1",
-)
 OF_THIS_RUN = {"provenance.json", "status.json", "config.yaml", "made.json"}
 """Files that tell when and by which hands a run was made."""
 
