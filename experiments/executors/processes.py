@@ -89,6 +89,7 @@ class Worker:
 
 def end_with_parent(parent_id: int) -> None:
     """Let the kernel kill this process when its parent ends, however that ends (Linux)."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, OF_THE_TERMINAL)  # loky may have unblocked SIGINT
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     if os.getppid() != parent_id:  # it ended before
         os._exit(1)
