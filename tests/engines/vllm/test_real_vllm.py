@@ -118,6 +118,7 @@ async def test_a_model_without_weights_writes_as_long_as_a_recorded_one(tmp_path
         *("engine/bank=smollm2_135m", "corpus.longest_words=null", "corpus.limit_documents=4"),
         *("arrivals.capacity_rps=0.5", "arrivals.overload=4", "arrivals.congested_s=10"),
         *("arrivals.warmup_s=1", "arrivals.calm_s=2", "arrivals.recovery_s=1"),
+        "drain_s=600",  # however slow this machine is
         *(f"model={shape}", f"folder={tmp_path / 'run'}", f"+engine.environment.{MARK}={tmp_path}"),
         cwd=ROOT,
     )
