@@ -1,7 +1,6 @@
 """The progress bars of a run: one for each arm and repeat, in the episode's own time."""
 
 import time
-from types import TracebackType
 from typing import Self
 
 from rich.console import Console
@@ -79,12 +78,7 @@ class RunProgress:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *exc: object) -> None:
         self._progress.stop()
 
 

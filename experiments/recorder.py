@@ -2,7 +2,6 @@
 
 from contextlib import ExitStack
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from bellman.app.texts import TextStore
@@ -39,12 +38,7 @@ class Recorder:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *exc: object) -> None:
         """Close the files; raises OSError where what was gathered cannot be written."""
         with ExitStack() as stack:
             for writer in (self.requests, self._timeline, self._texts):

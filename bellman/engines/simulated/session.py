@@ -3,7 +3,6 @@
 import asyncio
 import math
 from dataclasses import dataclass
-from types import TracebackType
 from typing import Self
 
 from bellman.admission.accept_all import AcceptAll
@@ -76,12 +75,7 @@ class SimulatedSession:
         await asyncio.sleep(0)  # it runs once, so that the first response carries its level
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *exc: object) -> None:
         """Stop the control law and the engine's clock."""
         if self._timer is not None:
             self._timer.cancel()
