@@ -14,7 +14,6 @@ from typing import Any
 import pyarrow as pa
 
 from analysis import read
-from bellman.errors import RunError
 from bellman.foreign_text import whole_characters
 from bellman.records import REQUESTS, STATUSES, TEXTS, TIMELINE
 
@@ -99,24 +98,6 @@ def distinct(table: pa.Table, kind: RecordFile) -> tuple[pa.Table, int]:
     """Return the first record of each key, and how many others there were."""
     again = table.select(list(kind.key)).to_pandas().duplicated()
     return table.filter(pa.array(~again)), int(again.sum())
-
-
-def whole_parquet(path: Path, kind: RecordFile) -> pa.Table | None:
-    """Return a parquet file's records; None where there is none, or it cannot be read.
-
-    Columns of an earlier version are null.
-    """
-    try:
-        table = read.parquet(path)
-        columns = [
-            table[field.name].cast(field.type)
-            if field.name in table.column_names
-            else pa.nulls(len(table), field.type)
-            for field in kind.schema
-        ]
-    except (RunError, ValueError, pa.ArrowException):
-        return None
-    return pa.table(columns, schema=kind.schema)
 
 
 def _row(line: bytes, kind: RecordFile) -> dict[str, Any] | str:

@@ -11,9 +11,6 @@ from experiments.cells.capacity import CapacityCell
 from experiments.cells.episode import EpisodeCell
 from experiments.studies.order import balanced_orders
 
-NOT_NEEDED = "not needed"
-GIVEN = "given: arrivals.capacity_rps"
-
 
 def capacity_cell(settings: Settings, axes: Mapping[str, Any]) -> CapacityCell | None:
     """Return the cell that measures the capacity; None where it is given, or not needed."""

@@ -16,8 +16,6 @@ import aiohttp
 from bellman.engines.openai.failures import message_of
 from bellman.engines.openai.fetch import NoReply, Reply, fetch
 
-WANTED = ("auto", "reset", "salt", "disabled")
-"""What a configuration may ask for."""
 Way = Literal["disabled", "cache_salt", "reset", "first line"]
 MEANINGS: Mapping[Way, str] = {
     "disabled": "the server keeps no prefix cache",
