@@ -9,6 +9,7 @@ from jinja2 import Environment, PackageLoader, Template, select_autoescape
 from omegaconf import OmegaConf
 
 from analysis import figures, read, rows
+from analysis.frames import capacity_of
 from bellman.records import write_text
 from bellman.redact import redact
 
@@ -21,6 +22,9 @@ def write(folder: Path) -> Path:
     folder = Path(folder)
     summary = read.json_file(folder / "summary.json", {})
     claims = read.json_file(folder / "claims.json", {})
+    capacity = capacity_of(
+        read.json_file(folder / "capacity.json", []), read.json_file(folder / "episodes.json", [])
+    )
     page = template().render(
         title=f"{folder.parent.name} / {folder.name}",
         summary=summary,
@@ -36,7 +40,7 @@ def write(folder: Path) -> Path:
         phase_rows=rows.phase_rows(summary),
         figures=[_picture(path) for path in _pictures(folder / "figures")],
         provenance=_entries(redact(read.json_file(folder / "provenance.json", {}))),
-        capacity=_entries(redact(read.json_file(folder / "capacity.json", {}))),
+        capacity=_entries(redact(capacity)),
         config=_text(folder / "config.yaml"),
     )
     path = folder / "report.html"

@@ -161,6 +161,14 @@ def test_the_report_is_one_self_contained_page(drawn):
         assert words in page
 
 
+def test_the_report_shows_the_capacity_entry_by_entry(drawn):
+    page = report.write(drawn[0]).read_text()
+    shown = page.partition("<h2>Capacity</h2>")[2].partition("</table>")[0]
+    assert '<td class="key">capacity_rps</td>' in shown
+    assert '<td class="key">method</td><td class="text">formula</td>' in shown
+    assert '<td class="key"></td>' not in page
+
+
 def test_the_report_escapes_what_it_shows(tmp_path):
     folder = write_run(tmp_path / "run", Synthetic(repeats=1, invalid_reasons=("<b>lag</b>",)))
     summarize(folder)
