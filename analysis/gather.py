@@ -20,8 +20,8 @@ from analysis import read
 from analysis.plan import CAPACITY, EPISODE, PlannedCell, read_plan
 from analysis.salvage import FILES, RecordFile, salvage_lines
 from bellman.records import REQUESTS, TEXTS, read_json_lines, write_json
+from bellman.run_files import SCHEDULES
 
-SCHEDULES = "schedules"
 GATHERED = "gathered.json"
 """What could not be used of the records."""
 INTERRUPTED = "interrupted: no record was written"

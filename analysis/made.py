@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from analysis import read
-from analysis.plan import DONE, read_plan
+from analysis.plan import read_plan
 from bellman.records import write_json
+from bellman.run_files import DONE
 
 MADE = "made.json"
 ROOT = Path(__file__).parent

@@ -7,11 +7,8 @@ from typing import Any
 
 from analysis import read
 from bellman.errors import RunError
+from bellman.run_files import BEGUN, DONE, EPISODES, PLAN
 
-PLAN = "plan.jsonl"
-EPISODES = "episodes"
-DONE = "episode.json"
-BEGUN = "begun.json"
 EPISODE, CAPACITY = "EpisodeCell", "CapacityCell"
 
 

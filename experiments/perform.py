@@ -11,13 +11,10 @@ from bellman.engines.base import EngineDied
 from bellman.errors import ConfigError, RunError
 from bellman.records import write_json, write_text
 from bellman.redact import conceal, learn
+from bellman.run_files import DONE, EPISODES
 from experiments.cells.base import Cell, Watch, cell_key
 from experiments.parts import EngineNotStarted, Parts
 
-EPISODES = "episodes"
-"""Folder of a run that holds its cells' folders, each named by its key."""
-DONE = "episode.json"
-"""A cell's last file: where it is there, the cell is done."""
 SPECIFICATION = "specification.json"
 ERROR = "error.txt"
 

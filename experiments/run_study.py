@@ -7,12 +7,10 @@ from pathlib import Path
 from bellman import interruption
 from bellman.records import write_text
 from bellman.redact import redact
+from bellman.run_files import PLAN
 from bellman.settings import Settings
 from experiments.executors.base import Place
 from experiments.perform import Outcome, Planned, done, planned
-
-PLAN = "plan.jsonl"
-"""The cells of the study in their order, a line each: id (its key), kind and axes."""
 
 
 def run_study(

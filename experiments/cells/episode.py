@@ -11,14 +11,12 @@ from bellman.engines.base import EngineSession
 from bellman.episode import EpisodePlan, EpisodeResult, run_episode
 from bellman.load.schedule import Schedule
 from bellman.records import TimelineRow, write_json, write_parquet
+from bellman.run_files import BEGUN, SCHEDULES
 from bellman.settings import EpisodeSettings, read_episode
 from bellman.source import Source
 from experiments.cells.base import Watch
 from experiments.parts import Parts
 from experiments.recorder import Recorder
-
-SCHEDULES = "schedules"
-"""Folder beside the episodes' own: schedules by their digests, which the arms of a repeat share."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +60,7 @@ class EpisodeCell:
                 "schedule_hash": schedule.digest,
                 "sends_schedule": settings.load_model.sends_schedule,
             },
-            folder / "begun.json",
+            folder / BEGUN,
         )
         watch.begin(self.label, schedule.end_s)
         run_coroutine = parts.run_coroutine(engine)

@@ -31,13 +31,14 @@ from bellman import provenance
 from bellman.engines.vllm import supervise
 from bellman.errors import RunError, require
 from bellman.records import write_bytes
+from bellman.run_files import DONE
 from bellman.schema import schema
 from experiments.cells.inputs import input_digests
 from experiments.executors.away import Delivered, run_away
 from experiments.executors.base import OnOutcome, Place
 from experiments.executors.progress import CellsProgress
 from experiments.executors.worker import ONE_THREAD
-from experiments.perform import DONE, ERROR, Outcome, Planned, failed, make_room
+from experiments.perform import ERROR, Outcome, Planned, failed, make_room
 
 RETRIES = 3
 """So many times a cell may lose its node or its process."""

@@ -1,0 +1,12 @@
+"""Names of what a run writes cell by cell, and the analysis reads."""
+
+PLAN = "plan.jsonl"
+"""The cells of the study in their order, a line each: id (its key), kind, label and axes."""
+EPISODES = "episodes"
+"""Folder of a run that holds its cells' folders, each named by its key."""
+BEGUN = "begun.json"
+"""What an episode says before its first request."""
+DONE = "episode.json"
+"""A cell's last file: where it is there, the cell is done."""
+SCHEDULES = "schedules"
+"""Folder beside the episodes' own: schedules by their digests, which the arms of a repeat share."""
