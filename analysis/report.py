@@ -2,6 +2,7 @@
 
 import base64
 import json
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +35,7 @@ def write(folder: Path) -> Path:
         comparisons=rows.comparison_table(claims["claims"], summary),
         estimate=rows.estimate,
         notes=rows.notes,
-        arm_table=rows.arm_table(summary),
+        arm_tables=_cut(rows.arm_table(summary), "GPU energy", "ROUGE-1 F1"),
         arm_notes=rows.arm_notes(summary),
         phase_header=rows.PHASE_HEADER,
         phase_rows=rows.phase_rows(summary),
@@ -57,6 +58,12 @@ def template() -> Template:
         lstrip_blocks=True,
     )
     return environment.get_template("report.html")
+
+
+def _cut(table: list[list[str]], *names: str) -> list[list[list[str]]]:
+    """Cut a table before some columns: as one, its last columns would be beyond the page's edge."""
+    edges = [1, *(table[0].index(name) for name in names), len(table[0])]
+    return [[[row[0], *row[begin:end]] for row in table] for begin, end in pairwise(edges)]
 
 
 def _pictures(folder: Path) -> list[Path]:

@@ -1,15 +1,17 @@
+import json
 import re
 import shutil
 import subprocess
 import sys
 from dataclasses import replace
+from html import unescape
 from pathlib import Path
 
 import matplotlib.pyplot as plt
 import pyarrow as pa
 import pytest
 
-from analysis import figures, report
+from analysis import figures, report, rows
 from analysis.figures import length_compliance, style
 from analysis.figures.__main__ import main
 from analysis.frames import load_run
@@ -159,6 +161,20 @@ def test_the_report_is_one_self_contained_page(drawn):
     assert "<script" not in page and not re.search(r"""(src|href)=["']?(https?:|/)""", page)
     for words in ("up to 8x lower", "reproduced", "extractive stand-in", "overload: 1.19"):
         assert words in page
+
+
+def test_the_report_shows_every_quantity_of_every_arm(drawn):
+    folder, _ = drawn
+    page = report.write(folder).read_text()
+    arms = page.partition("<h2>Arms</h2>")[2].partition("<h2>")[0]
+    header, *body = rows.arm_table(json.loads((folder / "summary.json").read_text()))
+    shown = [
+        [unescape(cell) for cell in re.findall(r"<t[hd]>(.*?)</t[hd]>", line)]
+        for line in re.findall(r"<tr>(.*?)</tr>", arms)
+    ]
+    for number, arm in enumerate(["arm", *(row[0] for row in body)]):
+        cells = [cell for line in shown if line[0] == arm for cell in line[1:]]
+        assert cells == [header, *body][number][1:]
 
 
 def test_the_report_shows_the_capacity_entry_by_entry(drawn):
