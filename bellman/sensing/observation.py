@@ -25,6 +25,21 @@ class Observation:
     """Preemptions since the engine started."""
     completed_total: int | None = None
     """Requests finished since the engine started."""
+    oldest_waiting_s: float | None = None
+    """Seconds since the arrival of the request that has waited longest; 0 where none waits."""
+    queue_delay_sum_s: float | None = None
+    """Seconds from arrival to first place in the batch, summed over the requests finished since
+    the engine started. What vLLM reports: a delay is known when the whole request is done."""
+    queue_delay_count: int | None = None
+    """Requests in `queue_delay_sum_s`."""
+    ttft_sum_s: float | None = None
+    """Seconds from arrival to first token, summed over the requests that have one."""
+    ttft_count: int | None = None
+    """Requests in `ttft_sum_s`."""
+    e2e_sum_s: float | None = None
+    """Seconds from arrival to last token, summed over the requests finished since the start."""
+    e2e_count: int | None = None
+    """Requests in `e2e_sum_s`."""
 
     @property
     def outstanding(self) -> int:

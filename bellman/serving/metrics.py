@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import Any
 
 from prometheus_client import REGISTRY, CollectorRegistry
 from prometheus_client.metrics_core import Metric
@@ -11,7 +12,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.samples import Sample
 
 from bellman.sensing.failure import SensorFailed
-from bellman.sensing.numbers import count, share
+from bellman.sensing.numbers import amount, count, share
 from bellman.serving.ranks import Number, per_engine
 
 NAMES: dict[str, tuple[str, ...]] = {
@@ -39,9 +40,39 @@ NAMES: dict[str, tuple[str, ...]] = {
         "sglang:num_requests_total",
         "tgi_request_success",
     ),
+    # Histograms: vLLM takes a request in when it is finished, its ttft with the first token.
+    "queue_delay_sum_s": (
+        "vllm:request_queue_time_seconds_sum",
+        "sglang:queue_time_seconds_sum",
+        "tgi_request_queue_duration_sum",
+    ),
+    "queue_delay_count": (
+        "vllm:request_queue_time_seconds_count",
+        "sglang:queue_time_seconds_count",
+        "tgi_request_queue_duration_count",
+    ),
+    "ttft_sum_s": (
+        "vllm:time_to_first_token_seconds_sum",
+        "sglang:time_to_first_token_seconds_sum",
+    ),
+    "ttft_count": (
+        "vllm:time_to_first_token_seconds_count",
+        "sglang:time_to_first_token_seconds_count",
+    ),
+    "e2e_sum_s": (
+        "vllm:e2e_request_latency_seconds_sum",
+        "sglang:e2e_request_latency_seconds_sum",
+        "tgi_request_duration_sum",
+    ),
+    "e2e_count": (
+        "vllm:e2e_request_latency_seconds_count",
+        "sglang:e2e_request_latency_seconds_count",
+        "tgi_request_duration_count",
+    ),
 }
 """Sample names by quantity; the first name that a server exports counts."""
 GAUGES = ("running", "waiting", "kv_usage")
+SECONDS = ("queue_delay_sum_s", "ttft_sum_s", "e2e_sum_s")
 ALL_NAMES = frozenset(name for names in NAMES.values() for name in names)
 MOST_SERIES = 10_000
 """More than any server has engines, ranks and finish reasons."""
@@ -61,6 +92,12 @@ class Reported:
     generated_tokens_total: int | None = None
     preemptions_total: int | None = None
     completed_total: int | None = None
+    queue_delay_sum_s: float | None = None
+    queue_delay_count: int | None = None
+    ttft_sum_s: float | None = None
+    ttft_count: int | None = None
+    e2e_sum_s: float | None = None
+    e2e_count: int | None = None
 
 
 def reported(families: Iterable[Metric]) -> Reported:
@@ -71,8 +108,9 @@ def reported(families: Iterable[Metric]) -> Reported:
             if sample.name in ALL_NAMES:
                 samples.setdefault(sample.name, []).append(sample)
 
-    def total(quantity: str) -> int | None:
-        values = of_engines(quantity, count)
+    def total(quantity: str) -> float | None:
+        check: Callable[[object], float] = amount if quantity in SECONDS else count
+        values = of_engines(quantity, check)
         return sum(values) if values else None
 
     def of_engines(quantity: str, check: Callable[[object], Number]) -> list[Number]:
@@ -85,10 +123,8 @@ def reported(families: Iterable[Metric]) -> Reported:
             raise SensorFailed(f"{name}: {error}") from None
 
     kv_usage = of_engines("kv_usage", share)
-    return Reported(
-        kv_usage=sum(kv_usage) / len(kv_usage) if kv_usage else None,
-        **{quantity: total(quantity) for quantity in NAMES if quantity != "kv_usage"},
-    )
+    totals: dict[str, Any] = {name: total(name) for name in NAMES if name != "kv_usage"}
+    return Reported(kv_usage=sum(kv_usage) / len(kv_usage) if kv_usage else None, **totals)
 
 
 def parse_metrics(text: str) -> Reported:

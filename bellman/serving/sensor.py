@@ -61,4 +61,10 @@ class Sensor:
             generated_tokens_total=engine.generated_tokens_total,
             preemptions_total=engine.preemptions_total,
             completed_total=engine.completed_total,
+            queue_delay_sum_s=engine.queue_delay_sum_s,
+            queue_delay_count=engine.queue_delay_count,
+            ttft_sum_s=engine.ttft_sum_s,
+            ttft_count=engine.ttft_count,
+            e2e_sum_s=engine.e2e_sum_s,
+            e2e_count=engine.e2e_count,
         )

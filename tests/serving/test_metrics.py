@@ -8,7 +8,7 @@ from random import Random
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from prometheus_client import REGISTRY, Counter, Gauge
+from prometheus_client import REGISTRY, Counter, Gauge, Histogram
 
 from bellman.sensing.failure import SensorFailed
 from bellman.sensing.observation import Observation
@@ -34,6 +34,19 @@ vllm:request_success_total{engine="0",finished_reason="stop",model_name="m"} 10.
 vllm:request_success_total{engine="0",finished_reason="length",model_name="m"} 20.0
 vllm:e2e_request_latency_seconds_bucket{engine="0",le="0.3",model_name="m"} 1.0
 """
+VLLM_DELAYS = """\
+# TYPE vllm:request_queue_time_seconds histogram
+vllm:request_queue_time_seconds_bucket{engine="0",le="0.3",model_name="m"} 1.0
+vllm:request_queue_time_seconds_count{engine="0",model_name="m"} 2.0
+vllm:request_queue_time_seconds_sum{engine="0",model_name="m"} 0.5
+vllm:request_queue_time_seconds_count{engine="1",model_name="m"} 1.0
+vllm:request_queue_time_seconds_sum{engine="1",model_name="m"} 0.25
+vllm:request_queue_time_seconds_created{engine="0",model_name="m"} 1.76e+09
+vllm:time_to_first_token_seconds_count{engine="0",model_name="m"} 4.0
+vllm:time_to_first_token_seconds_sum{engine="0",model_name="m"} 2.5
+vllm:e2e_request_latency_seconds_count{engine="0",model_name="m"} 3.0
+vllm:e2e_request_latency_seconds_sum{engine="0",model_name="m"} 61.5
+"""
 OLD_VLLM = 'vllm:num_requests_running{model_name="m"} 1\nvllm:gpu_cache_usage_perc{a="b"} 0.5\n'
 SGLANG = """\
 sglang:num_running_reqs{model_name="m"} 8.0
@@ -41,6 +54,21 @@ sglang:num_queue_reqs{model_name="m"} 2.0
 sglang:token_usage{model_name="m"} 0.28
 sglang:prompt_tokens_total{model_name="m"} 8.0e+06
 sglang:generation_tokens_total{model_name="m"} 7.5e+06
+"""
+SGLANG_DELAYS = """\
+sglang:time_to_first_token_seconds_count{model_name="m"} 2.0
+sglang:time_to_first_token_seconds_sum{model_name="m"} 0.5
+sglang:e2e_request_latency_seconds_count{model_name="m"} 2.0
+sglang:e2e_request_latency_seconds_sum{model_name="m"} 9.0
+"""
+TGI_DELAYS = """\
+# TYPE tgi_request_queue_duration histogram
+tgi_request_queue_duration_sum 1.25
+tgi_request_queue_duration_count 5
+# TYPE tgi_request_duration histogram
+tgi_request_duration_bucket{le="1"} 1
+tgi_request_duration_sum 20.5
+tgi_request_duration_count 5
 """
 TGI = """\
 # TYPE tgi_batch_current_size gauge
@@ -60,10 +88,16 @@ tgi_request_generated_tokens_count 41
     ("text", "expected"),
     [
         (VLLM, Reported(7, 5, 0.5, 1_500_000, 1234, 2, 30)),
+        (VLLM + VLLM_DELAYS, Reported(7, 5, 0.5, 1_500_000, 1234, 2, 30, 0.75, 3, 2.5, 4, 61.5, 3)),
         (OLD_VLLM, Reported(running=1, kv_usage=0.5)),
         (SGLANG, Reported(8, 2, 0.28, 8_000_000, 7_500_000)),
         (VLLM.replace("1.5e+06", "3000000000"), Reported(7, 5, 0.5, 3 * 10**9, 1234, 2, 30)),
+        (SGLANG_DELAYS, Reported(ttft_sum_s=0.5, ttft_count=2, e2e_sum_s=9.0, e2e_count=2)),
         (TGI, Reported(running=6, waiting=9, generated_tokens_total=500, completed_total=41)),
+        (
+            TGI_DELAYS,
+            Reported(queue_delay_sum_s=1.25, queue_delay_count=5, e2e_sum_s=20.5, e2e_count=5),
+        ),
         ("", Reported()),
         ("<html>no metrics</html>", Reported()),
     ],
@@ -82,15 +116,19 @@ def test_the_registry_of_this_process() -> None:
     before = read()
     waiting = Gauge("vllm:num_requests_waiting", "w", ["engine"])
     tokens = Counter("vllm:generation_tokens", "t", ["engine"])
+    latency = Histogram("vllm:e2e_request_latency_seconds", "e", ["engine"])
     try:
         waiting.labels("0").set(3)
         waiting.labels("1").set(4)
         tokens.labels("0").inc(100)
+        latency.labels("0").observe(1.5)
+        latency.labels("1").observe(2.0)
         assert before == Reported()
-        assert read() == Reported(waiting=7, generated_tokens_total=100)
+        assert read() == Reported(waiting=7, generated_tokens_total=100, e2e_sum_s=3.5, e2e_count=2)
     finally:
         REGISTRY.unregister(waiting)
         REGISTRY.unregister(tokens)
+        REGISTRY.unregister(latency)
 
 
 def test_what_repeats_is_counted_once_and_what_adds_up_is_added() -> None:
@@ -180,7 +218,7 @@ async def test_ten_thousand_damaged_texts_are_observed_or_refused_by_name() -> N
     random = Random(5)
     outcomes = Tally[str]()
     for number in range(10_000):
-        text = mutate(random, VLLM)
+        text = mutate(random, VLLM + VLLM_DELAYS)
         sensor = Sensor(partial(parse_metrics, text), shared=bool(number % 2))
         sensor.in_flight = number % 7
         try:
@@ -199,5 +237,5 @@ def valid(observation: Observation) -> None:
     for name, value in asdict(observation).items():
         if name == "time_s" or value is None:
             continue
-        assert type(value) is (float if name == "kv_usage" else int)
+        assert type(value) is (float if name == "kv_usage" or name.endswith("_s") else int)
         assert 0 <= value <= (1 if name == "kv_usage" else 2**56)

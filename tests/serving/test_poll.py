@@ -35,6 +35,15 @@ async def test_a_good_answer() -> None:
     assert state.level_values == ["0.5000"]
 
 
+async def test_delays_are_seconds_and_counts() -> None:
+    delays = {"oldest_waiting_s": 0.5, "e2e_sum_s": 61.25, "e2e_count": 3, "ttft_sum_s": None}
+    state = await state_of(said(observation=OBSERVATION | delays))
+    assert state is not None
+    assert state.observation == Observation(
+        8.5, 3, 4, kv_usage=0.25, oldest_waiting_s=0.5, e2e_sum_s=61.25, e2e_count=3
+    )
+
+
 async def test_no_level_is_absent_and_still_an_answer() -> None:
     state = await state_of(said(level=None, observation=None))
     assert state == ServerState(None, None, 1.0)
@@ -71,6 +80,8 @@ async def test_an_age_that_is_none_is_unknown(age_s: Any) -> None:
         *({"time_s": value} for value in (None, True, "8", -1, float("inf"))),
         *({"completed_total": value} for value in ("1", -1, 0.5, False)),
         {"outstanding_tokens": -1},
+        *({"e2e_sum_s": value} for value in ("1", -0.5, float("nan"))),
+        *({"ttft_count": value} for value in (0.5, -1)),
     ],
 )
 async def test_an_observation_with_a_number_that_is_none_is_unknown(change: dict[str, Any]) -> None:

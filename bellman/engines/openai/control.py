@@ -78,6 +78,10 @@ def _observation(value: object) -> Observation | None:
         "time_s": amount,
         "kv_usage": share,
         "outstanding_tokens": amount,
+        "oldest_waiting_s": amount,
+        "queue_delay_sum_s": amount,
+        "ttft_sum_s": amount,
+        "e2e_sum_s": amount,
     }
     try:
         return Observation(

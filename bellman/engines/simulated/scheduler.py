@@ -22,6 +22,7 @@ from collections.abc import Callable
 from heapq import heappop, heappush
 from math import inf
 
+from bellman.engines.simulated.delays import DelayTotals
 from bellman.engines.simulated.kv_blocks import KvBlocks
 from bellman.engines.simulated.performance import Performance
 from bellman.engines.simulated.prefix_cache import PrefixCachingBlocks
@@ -73,7 +74,8 @@ class Scheduler:
         self._kv_tokens = 0  # context of all decoding sequences in the next step
         self._energy_j = 0.0  # up to the boundary
         self._outstanding_tokens = 0
-        self._prompt_tokens = self._generated_tokens = self._preemptions = self._completed = 0
+        self._prompt_tokens = self._generated_tokens = self._preemptions = 0
+        self._delays = DelayTotals()
 
     @property
     def next_event_s(self) -> float | None:
@@ -168,6 +170,7 @@ class Scheduler:
             done = self._segment.steps_done(time_s)
             generated = done * self._segment.sequences
             blocks += self._blocks.growth(self._step + 1, done)
+        delays, oldest_s = self._delays, self._waiting.oldest_arrival_s()
         return Observation(
             time_s=time_s,
             waiting=self._waiting_count,
@@ -177,7 +180,14 @@ class Scheduler:
             prompt_tokens_total=self._prompt_tokens,
             generated_tokens_total=self._generated_tokens + generated,
             preemptions_total=self._preemptions,
-            completed_total=self._completed,
+            completed_total=delays.finished,
+            oldest_waiting_s=0.0 if oldest_s is None else time_s - oldest_s,
+            queue_delay_sum_s=delays.queue_delay_sum_s,
+            queue_delay_count=delays.finished,
+            ttft_sum_s=delays.ttft_sum_s,
+            ttft_count=delays.ttft_count,
+            e2e_sum_s=delays.e2e_sum_s,
+            e2e_count=delays.finished,
         )
 
     def _wake(self, time_s: float) -> None:
@@ -245,6 +255,8 @@ class Scheduler:
                 chunks.append((sequence, chunk))
                 self._running[sequence] = None
                 self._waiting_count -= 1
+                if sequence.admitted_s < 0:
+                    sequence.admitted_s = self._boundary_s
             self._waiting.pop()
         return chunks, False
 
@@ -283,6 +295,7 @@ class Scheduler:
         sequence.generated += 1
         if sequence.first_token_s < 0:
             sequence.first_token_s = self._boundary_s
+            self._delays.begin(sequence)
         self._generated_tokens += 1
         self._outstanding_tokens -= 1
         sequence.phase = sequence.known_tokens - self._step
@@ -304,7 +317,7 @@ class Scheduler:
         self._remove(sequence)
         self._forget(sequence)
         sequence.last_token_s = self._boundary_s
-        self._completed += 1
+        self._delays.finish(sequence)
         self._on_finish(sequence)
 
     def _remove(self, sequence: Sequence) -> None:

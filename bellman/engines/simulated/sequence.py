@@ -33,6 +33,8 @@ class Sequence:
     finish_step: int = -1
     """The step whose end brings its last token; -1 while it does not decode."""
     arrival_s: float = 0.0
+    admitted_s: float = -1.0
+    """When it first got a place in the batch."""
     first_token_s: float = -1.0
     last_token_s: float = -1.0
     preemptions: int = 0

@@ -22,6 +22,9 @@ class Waiting(Protocol):
     def put_back(self, sequence: Sequence) -> None:
         """Queue one that was preempted."""
 
+    def oldest_arrival_s(self) -> float | None:
+        """Return when the one arrived that has waited longest; None where none waits."""
+
 
 class FirstCome:
     """Order of arrival; preempted ones go to the front."""
@@ -44,6 +47,10 @@ class FirstCome:
     def put_back(self, sequence: Sequence) -> None:
         """Queue one that was preempted."""
         self._queue.appendleft(sequence)
+
+    def oldest_arrival_s(self) -> float | None:
+        """Return the first's arrival: those that were preempted came before all others."""
+        return next((one.arrival_s for one in self._queue if not one.aborted), None)
 
 
 class ByPriority:
@@ -71,3 +78,7 @@ class ByPriority:
         """Queue one that was preempted."""
         key = (sequence.priority, sequence.arrival_s, sequence.number)
         heappush(self._heap, (*key, sequence))
+
+    def oldest_arrival_s(self) -> float | None:
+        """Return the earliest arrival, wherever in the queue."""
+        return min((entry[1] for entry in self._heap if not entry[-1].aborted), default=None)

@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 
 from bellman.engines.simulated.scheduler import Scheduler
 from bellman.engines.simulated.segment import Limits
+from bellman.sensing.observation import Observation
 from tests.engines.simulated.loads import PROFILE, limits, loads, replay, run_scheduler
-from tests.engines.simulated.reference_engine import Job, Step, run_reference
+from tests.engines.simulated.reference_engine import Job, Run, Step, run_reference
 
 TIME_S = 1e-9
 
@@ -63,6 +64,7 @@ def test_load_and_energy_at_any_instant_are_the_same(
         finished = sum(n == job.output_tokens for n, job in zip(tokens, jobs, strict=True))
         assert observation.completed_total == finished
         assert observation.outstanding == arrived - finished
+        check_delays(observation, jobs, reference)
         energy_j = busy_s = 0.0
         for past in reference.steps:
             share = min(1.0, max(0.0, time_s - past.start_s) / (past.end_s - past.start_s))
@@ -72,6 +74,25 @@ def test_load_and_energy_at_any_instant_are_the_same(
         assert scheduler.energy_j(time_s) == pytest.approx(energy_j, rel=1e-9)
 
     replay(jobs, limits, dict.fromkeys(times, check))
+
+
+def check_delays(observation: Observation, jobs: list[Job], reference: Run) -> None:
+    admitted_s: dict[int, float] = {}
+    for step in reference.steps:
+        for number in step.admitted:
+            admitted_s.setdefault(number, step.start_s)
+    ttft_s, queue_delay_s, e2e_s = [], [], []
+    for number, (job, state) in enumerate(zip(jobs, reference.states, strict=True)):
+        if state.token_times_s[0] <= observation.time_s:
+            ttft_s.append(state.token_times_s[0] - job.arrival_s)
+        if state.token_times_s[-1] <= observation.time_s:
+            e2e_s.append(state.token_times_s[-1] - job.arrival_s)
+            queue_delay_s.append(admitted_s[number] - job.arrival_s)
+    assert observation.ttft_sum_s == pytest.approx(sum(ttft_s), abs=TIME_S)
+    assert observation.e2e_sum_s == pytest.approx(sum(e2e_s), abs=TIME_S)
+    assert observation.queue_delay_sum_s == pytest.approx(sum(queue_delay_s), abs=TIME_S)
+    assert observation.ttft_count == len(ttft_s)
+    assert observation.e2e_count == observation.queue_delay_count == len(e2e_s)
 
 
 def edges(step: Step) -> tuple[float, float]:

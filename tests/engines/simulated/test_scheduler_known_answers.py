@@ -115,6 +115,39 @@ def test_the_last_running_is_preempted_and_recomputes_what_it_generated() -> Non
     assert bench.scheduler.observe(1.0).prompt_tokens_total == 61
 
 
+def test_delays_are_those_of_the_requests() -> None:
+    bench = Bench(max_num_seqs=1)
+    bench.scheduler.add(Sequence(10, 3, 3), 1.0)  # in the batch at once, done at 1.03
+    bench.scheduler.add(Sequence(10, 2, 2), 1.005)  # in at 1.03, done at 1.05
+    bench.scheduler.add(Sequence(10, 2, 2), 1.015)
+    waiting = bench.scheduler.observe(1.025)
+    assert waiting.oldest_waiting_s == pytest.approx(0.02)
+    assert (waiting.ttft_sum_s, waiting.ttft_count) == (pytest.approx(0.01), 1)
+    assert (waiting.e2e_sum_s, waiting.e2e_count) == (0, 0)
+    assert (waiting.queue_delay_sum_s, waiting.queue_delay_count) == (0, 0)
+    second = bench.scheduler.observe(1.055)
+    assert second.queue_delay_sum_s == pytest.approx(0 + 0.025)  # that of the third is not told yet
+    assert second.queue_delay_count == second.e2e_count == 2
+    assert second.e2e_sum_s == pytest.approx(0.03 + 0.045)
+    assert second.oldest_waiting_s == 0
+    end = bench.scheduler.observe(2.0)
+    assert end.ttft_sum_s == pytest.approx(0.01 + 0.035 + 0.045)
+    assert end.queue_delay_sum_s == pytest.approx(0.025 + 0.035)
+    assert (end.ttft_count, end.e2e_count, end.completed_total) == (3, 3, 3)
+
+
+def test_one_that_is_taken_back_delays_nobody_and_is_in_no_total() -> None:
+    bench = Bench(max_num_seqs=1)
+    bench.scheduler.add(Sequence(10, 9, 9), 0.0)
+    oldest, younger = Sequence(10, 9, 9), Sequence(10, 9, 9)
+    bench.scheduler.add(oldest, 0.01)
+    bench.scheduler.add(younger, 0.02)
+    bench.scheduler.abort(oldest, 0.03)
+    assert bench.scheduler.observe(0.05).oldest_waiting_s == pytest.approx(0.03)
+    end = bench.scheduler.observe(1.0)
+    assert (end.ttft_count, end.e2e_count) == (2, 2)
+
+
 def test_aborting_frees_the_blocks_at_the_end_of_the_step() -> None:
     bench = Bench()
     sequence = Sequence(32, 50, 50)
