@@ -40,6 +40,8 @@ class Run:
     provenance: dict[str, Any]
     status: dict[str, Any]
     capacity: dict[str, Any]
+    no_results: str | None
+    """Why a study says of itself that its numbers are no results; None for all others."""
     not_usable: list[str]
     """What could not be used of the records."""
 
@@ -67,7 +69,8 @@ class Run:
     @property
     def invalid_reasons(self) -> list[str]:
         """Why the run's load was not what it should be; empty when it is valid."""
-        reasons = list(self.status.get("invalid_reasons") or [])
+        reasons = [self.no_results] if self.no_results else []
+        reasons += self.status.get("invalid_reasons") or []
         for episode in self.episodes:
             which = f"repeat {int(episode['repeat']) + 1}, {episode['arm']}"
             reasons += [f"{which}: {reason}" for reason in episode.get("invalid_reasons") or []]
@@ -189,6 +192,7 @@ class Records:
             provenance=self._provenance,
             status=self._status,
             capacity=capacity_of(_of(self._capacity, key), episodes),
+            no_results=self.study.get("no_results"),
             not_usable=self._not_usable,
         )
 

@@ -14,6 +14,7 @@ from analysis import read
 from analysis.capacity.present import capacity
 from analysis.gather import gather
 from analysis.grid.present import grid
+from analysis.kick_the_tires.present import kick_the_tires
 from analysis.made import note_made
 from analysis.replay.present import replay
 from analysis.scores import score
@@ -56,6 +57,7 @@ def comparison(folder: Path, console: Console, *, make: bool, draw: bool) -> Non
 PRESENTERS: dict[str, tuple[Sequence[Step], Presenter]] = {
     "Capacity": (FRAMES, capacity),
     "Grid": (SCORED, grid),
+    "KickTheTires": (SCORED, kick_the_tires),
     "Paired": (SCORED, comparison),
     "Replay": (FRAMES, replay),
     "Uncertainty": (SCORED, tornado),
