@@ -1,7 +1,7 @@
 """Reads run folders into pandas frames, with the derived times of every request."""
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -276,12 +276,14 @@ def derive(requests: pd.DataFrame) -> pd.DataFrame:
         ttft_s=requests["first_token_s"] - requests["intended_s"],
         ttfc_s=requests.get("first_content_token_s", math.nan) - requests["intended_s"],
         tpot_s=(requests["last_token_s"] - requests["first_token_s"]) / gaps,
-        longest_gap_s=[_longest(gaps_s) for gaps_s in requests["chunk_gaps_s"]],
+        longest_gap_s=_longest(requests["chunk_gaps_s"]),
     )
 
 
-def _longest(gaps_s: Any) -> float:
-    return float(max(gaps_s)) if isinstance(gaps_s, Collection) and len(gaps_s) else math.nan
+def _longest(gaps_s: pd.Series) -> pd.Series:
+    """Return the longest gap of each request; null where it has none."""
+    known = gaps_s[gaps_s.notna()]
+    return known.map(lambda gaps: max(gaps, default=math.nan)).reindex(gaps_s.index).astype(float)
 
 
 def _typed(frame: pd.DataFrame, arms: list[str], phases: Sequence[Phase]) -> pd.DataFrame:

@@ -12,6 +12,7 @@ from rich.console import Console
 
 from analysis import read
 from analysis.capacity.present import capacity
+from analysis.frames import load_run
 from analysis.gather import gather
 from analysis.grid.present import grid
 from analysis.kick_the_tires.present import kick_the_tires
@@ -43,13 +44,14 @@ SCORED: Sequence[Step] = (gather, score)
 def comparison(folder: Path, console: Console, *, make: bool, draw: bool) -> None:
     """Print the tables of a comparison; with `make`, first make everything they come from."""
     if make:
-        summarize(folder)
+        run = load_run(folder)
+        summarize(run)
     if make and draw:
         # Imported here: a run that is only shown again does not wait for the drawing library.
         from analysis.figures import draw as draw_figures  # noqa: PLC0415
         from analysis.report import write  # noqa: PLC0415
 
-        draw_figures(folder)
+        draw_figures(run)
         write(folder)
     print_tables(folder, console)
 

@@ -6,14 +6,13 @@ that falls among requests without an answer.
 
 import math
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from analysis import metrics
 from analysis.claims import assess
-from analysis.frames import Run, load_run
+from analysis.frames import Run
 from analysis.goodput import judge
 from analysis.made import analysis_digest
 from analysis.quality import quality
@@ -39,9 +38,8 @@ TOTAL = "total"
 """The energy window of everything that is counted."""
 
 
-def summarize(folder: Path) -> None:
-    """Write summary.json and claims.json of a run folder. Raises `RunError` without records."""
-    run = load_run(folder)
+def summarize(run: Run) -> None:
+    """Write summary.json and claims.json into a run's folder."""
     write_json(jsonable(summary(run)), run.folder / "summary.json")
     write_json(jsonable(claims(run)), run.folder / "claims.json")
 

@@ -133,8 +133,7 @@ class JsonLinesWriter:
 
     def write(self, record: Any) -> None:
         """Append a record, a dataclass; raises OSError when the disk is full, or the file gone."""
-        # What is no character (half of one) must not cost the record.
-        line = conceal_values(json_line(record)).encode(errors="replace") + b"\n"
+        line = conceal_values(json_line(record).decode()).encode()
         self.lines += 1
         if self._gathered is None:
             self._append(line)

@@ -13,7 +13,7 @@ import pkgutil
 from pathlib import Path
 from types import ModuleType
 
-from analysis.frames import Run, load_run
+from analysis.frames import Run
 
 # Before matplotlib is imported anywhere: a backend inherited from a notebook may not exist here.
 os.environ["MPLBACKEND"] = "agg"
@@ -45,13 +45,12 @@ def try_drawing() -> None:
     plt.close(figure)
 
 
-def draw(folder: Path) -> list[Path]:
-    """Draw every figure of a run folder into its `figures`; returns the files written."""
+def draw(run: Run) -> list[Path]:
+    """Draw every figure of a run into its folder's `figures`; returns the files written."""
     import matplotlib.pyplot as plt  # noqa: PLC0415 - seconds to import, for drawing only
 
     from analysis.figures import style  # noqa: PLC0415
 
-    run = load_run(folder)
     target = run.folder / "figures"
     target.mkdir(exist_ok=True)
     style.use_style()

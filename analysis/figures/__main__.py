@@ -4,6 +4,7 @@ import sys
 from pathlib import Path
 
 from analysis.figures import draw
+from analysis.frames import load_run
 from bellman.errors import RunError
 
 
@@ -14,7 +15,7 @@ def main(arguments: list[str]) -> int:
         return 2
     try:
         for argument in arguments:
-            for path in draw(Path(argument)):
+            for path in draw(load_run(Path(argument))):
                 print(path)
     except RunError as error:
         print(error, file=sys.stderr)

@@ -38,8 +38,8 @@ NAMES = [
 @pytest.fixture(scope="module")
 def drawn(tmp_path_factory):
     folder = write_run(tmp_path_factory.mktemp("figures") / "run", Synthetic(repeats=2))
-    summarize(folder)
-    return folder, figures.draw(folder)
+    summarize(load_run(folder))
+    return folder, figures.draw(load_run(folder))
 
 
 def texts(run) -> dict[str, str]:
@@ -145,8 +145,8 @@ def test_many_arms_share_no_look(make_run):
 def test_more_arms_than_a_figure_shows_apart_are_drawn_in_parts(tmp_path):
     arms = ("none", *(f"bellman_{letter}" for letter in "abcdefgh"))
     folder = write_run(tmp_path / "run", Synthetic(repeats=2, arms=arms))
-    summarize(folder)
-    names = {path.stem for path in figures.draw(folder)}
+    summarize(load_run(folder))
+    names = {path.stem for path in figures.draw(load_run(folder))}
     assert names == {"comparison", *(f"{name}_{part}" for name in NAMES for part in (1, 2))}
     parts = figures.few_arms(load_run(folder))
     assert [len(part.arms) for part in parts] == [6, 4]
@@ -187,7 +187,7 @@ def test_the_report_shows_the_capacity_entry_by_entry(drawn):
 
 def test_the_report_escapes_what_it_shows(tmp_path):
     folder = write_run(tmp_path / "run", Synthetic(repeats=1, invalid_reasons=("<b>lag</b>",)))
-    summarize(folder)
+    summarize(load_run(folder))
     page = report.write(folder).read_text()
     assert "&lt;b&gt;lag" in page and "<b>lag" not in page
     assert "no figure was drawn" in page

@@ -33,7 +33,7 @@ def test_interpolations_stay_text(folder, monkeypatch):
     with (folder / "config.yaml").open("a") as config:
         config.write("note: ${oc.env:READERS_VALUE}\nother: {api_key: hidden-one}\n")
     assert read.config(folder / "config.yaml")["note"] == "${oc.env:READERS_VALUE}"
-    summarize(folder)
+    summarize(load_run(folder))
     page = write(folder).read_text()
     assert SECRET not in page and "oc.env:READERS_VALUE" in page and "hidden-one" not in page
     assert SECRET not in str(config_settings(folder))
@@ -44,7 +44,7 @@ def test_an_interpolated_limit_is_refused_unresolved(folder, monkeypatch):
     with (folder / "config.yaml").open("a") as config:
         config.write("slo: {ttft_s: '${oc.decode:${oc.env:READERS_VALUE}}'}\n")
     with pytest.raises(ConfigError, match=r"slo\.ttft_s=.*oc\.env.*not an interpolation"):
-        summarize(folder)
+        summarize(load_run(folder))
 
 
 @pytest.mark.parametrize("node", ["load_model", "corpus", "study", "executor"])
@@ -54,14 +54,14 @@ def test_nothing_that_the_folder_names_is_imported(folder, tmp_path, monkeypatch
     config = OmegaConf.load(folder / "config.yaml")
     config[node] = {"_target_": "planted.Model"}
     OmegaConf.save(config, folder / "config.yaml")
-    summarize(folder)
+    summarize(load_run(folder))
     write(folder)
     print_tables(folder, Console(file=io.StringIO()))
     assert "planted" not in sys.modules
 
 
 def test_names_are_shown_as_they_are(folder):
-    summarize(folder)
+    summarize(load_run(folder))
     console = Console(width=200, record=True, file=io.StringIO())
     print_tables(folder, console)
     study = Study(load_run(folder), [], {1.0: []}, Slo(), slo_attainment=0.9, saturated=None)

@@ -141,7 +141,7 @@ def uncounted(tmp_path):
 
 
 def test_a_run_without_usage_says_so_everywhere(uncounted, capsys):
-    summarize(uncounted)
+    summarize(load_run(uncounted))
     write(uncounted)
     arm = json.loads((uncounted / "summary.json").read_text())["arms"]["bellman"]
     assert arm["slo_attainment"] is arm["goodput_rps"] is arm["output_tokens"] is None

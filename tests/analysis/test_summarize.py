@@ -15,7 +15,7 @@ from tests.analysis.synthetic_run import Synthetic, interrupt, write_run
 
 def test_files_are_written_from_the_records(tmp_path):
     folder = write_run(tmp_path / "run")
-    summarize(folder)
+    summarize(load_run(folder))
     claims = json.loads((folder / "claims.json").read_text())
     assert [c["claim"] for c in claims["claims"]] == [
         "end-to-end latency",

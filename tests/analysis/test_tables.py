@@ -6,6 +6,7 @@ import pytest
 from rich.console import Console
 
 from analysis import report, rows, sweep
+from analysis.frames import load_run
 from analysis.summarize import summarize
 from analysis.tables import print_tables
 from tests.analysis.synthetic_run import Synthetic, write_run
@@ -14,13 +15,13 @@ from tests.analysis.synthetic_run import Synthetic, write_run
 @pytest.fixture(scope="module")
 def summarized(tmp_path_factory):
     folder = write_run(tmp_path_factory.mktemp("tables") / "run")
-    summarize(folder)
+    summarize(load_run(folder))
     return folder
 
 
 def printed(folder, width: int = 120) -> str:
     if not (folder / "summary.json").exists():
-        summarize(folder)
+        summarize(load_run(folder))
     console = Console(file=io.StringIO(), width=width)
     print_tables(folder, console)
     return console.file.getvalue()
@@ -114,7 +115,7 @@ def test_a_sweep_is_one_table(tmp_path):
     jobs = []
     for overload in ("1.1", "1.5"):
         folder = write_run(tmp_path / overload, Synthetic(repeats=2, overload=float(overload)))
-        summarize(folder)
+        summarize(load_run(folder))
         overrides = ["experiment=summarize_congested", f"arrivals.overload={overload}"]
         jobs.append({"folder": str(folder), "overrides": overrides, "error": None})
     died = {"folder": str(tmp_path / "died"), "overrides": ["arrivals.overload=9"], "error": None}
@@ -140,7 +141,7 @@ def test_folders_are_told_apart_by_their_configuration(tmp_path, capsys, monkeyp
         for name, overload in (("a", 1.1), ("b", 1.5))
     ]
     for folder in folders:
-        summarize(folder)
+        summarize(load_run(folder))
     assert sweep.main([str(folder) for folder in folders]) == 0
     text = capsys.readouterr().out
     assert "arrivals.overload" in text and "repeats" not in text
@@ -153,7 +154,7 @@ def test_every_run_is_named_at_80_columns(tmp_path, capsys, monkeypatch):
         for name, overload in (("first-run", 1.1), ("second-run", 1.5))
     ]
     for folder in folders:
-        summarize(folder)
+        summarize(load_run(folder))
     assert sweep.main([str(folder) for folder in folders]) == 0
     text = capsys.readouterr().out
     assert "first-run" in text and "second-run" in text and "arrivals.overload" in text
@@ -162,7 +163,7 @@ def test_every_run_is_named_at_80_columns(tmp_path, capsys, monkeypatch):
 
 def test_a_broken_summary_is_one_line_that_names_it(tmp_path, capsys):
     folder = write_run(tmp_path / "run", Synthetic(repeats=1))
-    summarize(folder)
+    summarize(load_run(folder))
     (folder / "summary.json").write_text("{")
     assert sweep.main([str(folder)]) == 1
     error = capsys.readouterr().err
