@@ -2,9 +2,9 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from bellman.adaptation.base import Adaptation
+from bellman.app.ask import Ask, decide
 from bellman.app.budget import BudgetRules
 from bellman.app.prompts import PromptBook
 from bellman.app.texts import TextStore
@@ -13,15 +13,6 @@ from bellman.load.schedule import ScheduledRequest
 from bellman.records import RequestRecord
 from bellman.signal import SignalReceiver
 from bellman.source import Source
-
-
-@dataclass(frozen=True, slots=True)
-class Ask:
-    """What the application decided for one request, and on what."""
-
-    level: float | None
-    level_age_s: float | None
-    word_budget: int
 
 
 class SummarizationApp:
@@ -55,12 +46,7 @@ class SummarizationApp:
 
     def decide(self) -> Ask:
         """Pick the word budget for a request sent now."""
-        signal = self.receiver.last
-        if signal is None:
-            return Ask(None, None, self._rules.default_words)
-        age_s = self._loop.time() - signal.time_s
-        budget_words = self._rules.budget_words(self._adaptation.scale(signal.level))
-        return Ask(signal.level, age_s, budget_words)
+        return decide(self.receiver.last, self._loop.time(), self._adaptation, self._rules)
 
     def intend(
         self, scheduled: ScheduledRequest, repeat: int, arm: str, source: Source
