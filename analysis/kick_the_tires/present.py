@@ -8,6 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from analysis import read
+from analysis.frames import load_run
 from analysis.kick_the_tires.checks import Check, checks
 from analysis.plain import add_row
 from analysis.summarize import summarize
@@ -19,13 +20,14 @@ CHECKS = "checks.json"
 def kick_the_tires(folder: Path, console: Console, *, make: bool, draw: bool) -> None:
     """Print which parts work; with `make`, first make everything that comes from the records."""
     if make:
-        summarize(folder)
+        run = load_run(folder)
+        summarize(run)
         if draw:
             # Imported here: a run that is only shown again does not wait for the drawing library.
             from analysis.figures import draw as draw_figures  # noqa: PLC0415
             from analysis.report import write  # noqa: PLC0415
 
-            draw_figures(folder)
+            draw_figures(run)
             write(folder)
         write_json([asdict(check) for check in checks(folder)], folder / CHECKS)
     found = [Check(**entry) for entry in read.json_file(folder / CHECKS, [])]
