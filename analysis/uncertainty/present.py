@@ -24,6 +24,7 @@ CLAIMS = {
 }
 """What is shown, of all that uncertainty.json has."""
 AS_IT_IS = "as fitted"
+"""The point that has the profile unchanged."""
 
 
 @dataclass(frozen=True)

@@ -27,8 +27,7 @@ from typing import Any
 
 from joblib import cpu_count
 
-from bellman import provenance
-from bellman.engines.vllm import supervise
+from bellman import provenance, supervise
 from bellman.errors import RunError, require
 from bellman.records import write_bytes
 from bellman.run_files import DONE

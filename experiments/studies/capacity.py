@@ -2,8 +2,8 @@
 
 (a) A closed loop with more and more clients finds where throughput stops growing: the capacity.
     Little's law is checked at every point; its latencies are not what users wait.
-(b) Poisson arrivals at rates around the capacity give what users wait, goodput and the good
-    fraction; bisection finds the highest rate that keeps a SLO attainment under the SLO.
+(b) Poisson arrivals at rates around the capacity give what users wait, goodput and the SLO's
+    attainment; bisection finds the highest rate that keeps it.
 (c) Offered against achieved rate and e2e against service latency of the same episodes say whether
     the load generator kept up.
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from omegaconf import OmegaConf
 
+from analysis.uncertainty.present import AS_IT_IS
 from bellman.errors import ConfigError, require
 from bellman.schema import NotNegative, OneOrMore, schema
 from bellman.settings import Settings
@@ -16,7 +17,6 @@ from experiments.studies.base import Cells
 from experiments.studies.grid import cells_at, check_points
 from experiments.studies.points import Point
 
-AS_IT_IS = "as fitted"
 PROFILE = "engine.profile"
 
 

@@ -45,7 +45,7 @@ class ServerProcess:
 
     async def start(self) -> None:
         """Start it; raises `RunError` when it cannot be."""
-        supervise = ("-m", "bellman.engines.vllm.supervise", sys.executable)
+        supervise = ("-m", "bellman.supervise", sys.executable)
         with self.log.open("ab") as log:
             self._process = await asyncio.create_subprocess_exec(
                 sys.executable,
