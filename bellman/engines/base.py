@@ -73,11 +73,18 @@ class RequestFailed(Exception):
         status: Literal["rejected", "error", "timeout"],
         reason: str,
         retries: int | None = None,
+        *,
+        http_status: int | None = None,
+        retry_after_s: float | None = None,
     ) -> None:
         super().__init__(reason)
         self.status = status
         self.reason = reason
         self.retries = retries
+        self.http_status = http_status
+        """None where there was no HTTP answer."""
+        self.retry_after_s = retry_after_s
+        """How long the server asks to wait before another try; None where it does not say."""
 
 
 class EngineDied(RuntimeError):

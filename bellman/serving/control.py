@@ -39,7 +39,7 @@ def parse_control(values: object) -> Control:
     require(0 < period_s <= LONGEST_S, "control.period_s", period_s, f"must be > 0, <= {LONGEST_S}")
     return Control(
         controller=_variant(values, "controller", "bellman.controllers.", "update") or NoControl(),
-        admission=_variant(values, "admission", "bellman.admission.", "refuse") or AcceptAll(),
+        admission=_variant(values, "admission", "bellman.admission.", "open") or AcceptAll(),
         period_s=float(period_s),
     )
 
@@ -72,4 +72,4 @@ def _variant(values: Mapping[str, Any], key: str, package: str, method: str) -> 
         raise ConfigError(f"control.{key}._target_", target, allowed) from None
     is_variant = is_dataclass(cls) and callable(getattr(cls, method, None))
     require(is_variant, f"control.{key}._target_", target, f"{allowed} with {method}()")
-    return build(OmegaConf.create(dict(node)), f"control.{key}")
+    return build(OmegaConf.create(dict(node)), f"control.{key}", package.rstrip("."))

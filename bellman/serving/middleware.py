@@ -15,10 +15,13 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from bellman.admission.accept_all import AcceptAll
+from bellman.admission.base import TOO_MANY_REQUESTS, Door, Outcome, Permit, Refusal
 from bellman.controllers.publisher import SignalPublisher
 from bellman.engines.base import Control
 from bellman.errors import ConfigError
 from bellman.sensing.failure import SensorFailed
+from bellman.serving.arrival import arrival_of
 from bellman.serving.control import ALLOWED, control_from_environment, parse_control
 from bellman.serving.exposition import exposition
 from bellman.serving.metrics import MULTIPROCESS, registry_reader
@@ -100,16 +103,38 @@ class CongestionMiddleware:
 
     async def _generate(self, scope: Scope, receive: Receive, send: Send) -> None:
         body = await read_upload(scope, receive)
-        reason = self._control.admission.refuse(self._sensor.observe())
-        if reason is not None:
+        entry = None if self._door is None else self._enter(self._door, body)
+        if isinstance(entry, Refusal):
             self._refused += 1
-            await error_response(429, "RateLimitError", reason)(scope, receive, send)
+            await refusal_response(entry)(scope, receive, send)
             return
+        outcome: Outcome = "left"
+
+        async def send_and_note(message: Message) -> None:
+            nonlocal outcome
+            if message["type"] == "http.response.start" and message["status"] >= 400:
+                outcome = "error"
+            await send(message)
+            ended = message["type"] == "http.response.body" and not message.get("more_body")
+            if ended and outcome == "left":
+                outcome = "ok"
+
         self._sensor.in_flight += 1
         try:
-            await self._app(scope, replayed(body, receive), send)
+            await self._app(
+                scope, replayed(body, receive), send if entry is None else send_and_note
+            )
+        except Exception:
+            outcome = "error"
+            raise
         finally:
             self._sensor.in_flight -= 1
+            if entry is not None:
+                entry.done(outcome, asyncio.get_running_loop().time())
+
+    def _enter(self, door: Door, body: bytes) -> Permit | Refusal:
+        now_s = asyncio.get_running_loop().time()
+        return door.acquire(arrival_of(body), self._sensor.observe(), now_s)
 
     def _with_level(self, headers: list[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
         """Return the headers with our level, or none: no other server's is ours."""
@@ -175,6 +200,8 @@ class CongestionMiddleware:
     def _use(self, control: Control) -> None:
         """Take a control, with its law at its start and its counters at 0."""
         self._control = control
+        accepts_all = isinstance(control.admission, AcceptAll)
+        self._door: Door | None = None if accepts_all else control.admission.open()
         self._refused = 0
         self._publisher = SignalPublisher(control.controller, self._sensor.sense, control.period_s)
 
@@ -187,6 +214,18 @@ class CongestionMiddleware:
         if self._law is not None:
             self._law.cancel()
             self._law = None
+
+
+def refusal_response(refusal: Refusal) -> Response:
+    """Return the answer to a request that the door refuses."""
+    too_many = refusal.status == TOO_MANY_REQUESTS
+    wait_s = refusal.retry_after_s
+    return error_response(
+        refusal.status,
+        "RateLimitError" if too_many else "ServiceUnavailableError",
+        refusal.reason,
+        None if wait_s is None else {"retry-after": str(wait_s)},
+    )
 
 
 def _forbidden(request: Request) -> Response | None:

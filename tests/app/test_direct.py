@@ -1,17 +1,23 @@
 """What enters the simulated engine without a task is recorded as what has one, to the byte."""
 
 import asyncio
+import itertools
 import json
+from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from hydra import compose, initialize_config_dir
 
+from bellman.admission.base import Arrival, Permit
 from bellman.engines.base import EngineDied
 from bellman.engines.simulated.scheduler import Scheduler
 from bellman.episode import run_episode
 from bellman.load.schedule import CONGESTED, Phase, Schedule, ScheduledRequest
+from bellman.schema import schema
+from bellman.sensing.observation import Observation
 from bellman.settings import read_episode, read_settings
 from experiments.cells.episode import meter, plan_episode
 from experiments.parts import Parts
@@ -84,6 +90,42 @@ def test_it_is_recorded_as_if_each_request_had_a_task(case, tmp_path):
     for line in directly:
         if line["status"] == "timeout":
             assert line["ended_s"] - line["sent_s"] == pytest.approx(4.5, abs=2e-6)
+
+
+@schema
+class Counted:
+    """Lets all in, and takes down how they end."""
+
+    outcomes: ClassVar[Counter[str]] = Counter()
+    out: ClassVar[set[int]] = set()
+    numbers: ClassVar[Iterator[int]] = itertools.count()
+
+    def open(self) -> "Counted":
+        self.outcomes.clear()
+        self.out.clear()
+        return self
+
+    def acquire(self, arrival: Arrival, observation: Observation, now_s: float) -> Permit:
+        number = next(self.numbers)
+        self.out.add(number)
+
+        def done(outcome: str, now_s: float) -> None:
+            self.out.remove(number)  # only once
+            self.outcomes[outcome] += 1
+
+        return Permit(done)
+
+
+COUNTED = ("arms.bellman.admission._target_=tests.app.test_direct.Counted",)
+OUTCOMES = {"ok": "ok", "error": "error", "timeout": "left", "unfinished": "left"}
+
+
+@pytest.mark.parametrize("path", [(), TASKS], ids=["directly", "by tasks"])
+@pytest.mark.parametrize("case", ["answered", "timeouts", "cut off", "too long"])
+def test_the_door_hears_once_how_each_request_ended(case, path, tmp_path):
+    lines = record(tmp_path / "run", AT_ONCE, (*CASES[case][0], *COUNTED, *path))
+    assert not Counted.out
+    assert Counted.outcomes == Counter(OUTCOMES[line["status"]] for line in lines)
 
 
 def test_the_death_of_the_engine_ends_the_episode_with_every_request_recorded(

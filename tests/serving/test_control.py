@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from bellman.admission.accept_all import AcceptAll
+from bellman.admission.breaker import Breaker
 from bellman.admission.queue_limit import QueueLimit
 from bellman.controllers.bellman import QueueLaw
 from bellman.controllers.none import NoControl
@@ -13,11 +14,18 @@ from bellman.engines.openai.control import control_node
 from bellman.errors import ConfigError
 from bellman.serving.control import control_from_environment, parse_control
 
+BREAKER = {"_target_": "bellman.admission.breaker.Breaker"}
+BASE = {"_target_": "bellman.admission.base.Arrival"}
 LAW = {"_target_": "bellman.controllers.bellman.QueueLaw", "q_low": 2, "q_high": 8, "max_step": 1}
 
 
 def test_what_a_client_sends_is_what_the_server_builds() -> None:
     control = Control(QueueLaw(1.0, 9.0, 0.5), QueueLimit(7), 0.25)
+    assert parse_control(control_node(control)) == control
+
+
+def test_an_admission_within_an_admission_is_built_too() -> None:
+    control = Control(NoControl(), Breaker(QueueLimit(7), open_s=3.0), 0.25)
     assert parse_control(control_node(control)) == control
 
 
@@ -49,6 +57,8 @@ def test_nothing_given_is_no_control(monkeypatch: pytest.MonkeyPatch) -> None:
         ({"controller": {"_target_": "bellman.controllers.nowhere.X"}}, "_target_"),
         ({"controller": {"_target_": "bellman.admission.queue_limit.QueueLimit"}}, "_target_"),
         ({"admission": LAW}, "control.admission._target_"),
+        ({"admission": {**BREAKER, "admission": LAW}}, "control.admission.admission._target_"),
+        ({"admission": {**BREAKER, "admission": BASE}}, "control.admission.admission._target_"),
     ],
 )
 def test_what_is_refused(values: Any, key: str) -> None:

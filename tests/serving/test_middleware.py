@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 
 from bellman.admission.accept_all import AcceptAll
+from bellman.admission.breaker import Breaker
 from bellman.admission.queue_limit import QueueLimit
+from bellman.admission.tokens_per_minute import TokensPerMinute
 from bellman.controllers.bellman import QueueLaw
 from bellman.controllers.none import NoControl
 from bellman.engines.base import Control, RequestFailed
@@ -140,9 +142,10 @@ async def test_admission_refuses_at_the_door(mock: Mock) -> None:
     tasks = [asyncio.create_task(session.generate(a_request(), ignore)) for _ in range(3)]
     await until_outstanding(mock, 3)
     got: list[Sequence[str]] = []
-    with pytest.raises(RequestFailed, match="HTTP 429: queue limit: 3 outstanding") as failure:
+    with pytest.raises(RequestFailed, match="HTTP 503: queue limit: 3 outstanding") as failure:
         await session.generate(a_request(), got.append)
     assert failure.value.status == "rejected"
+    assert (failure.value.http_status, failure.value.retry_after_s) == (503, None)
     assert got == [["0.0000"]]
     assert (await congestion(mock))["refused_total"] == 1
     assert (await mock.counts())["requests"] == 3
@@ -153,6 +156,49 @@ async def test_admission_refuses_at_the_door(mock: Mock) -> None:
     await until_outstanding(mock, 0)
     await control(mock)
     assert (await congestion(mock))["refused_total"] == 0
+
+
+async def test_tokens_per_minute_are_refused_with_the_time_to_come_again(mock: Mock) -> None:
+    await mock.behave(chunks=["a"])
+    # "Summarize." has 10 characters: 3 tokens as the door estimates them, + 100 of max_tokens.
+    await control(mock, admission=TokensPerMinute(250))
+    session = mock.session()
+    for _ in range(2):
+        await session.generate(a_request(), ignore)
+    with pytest.raises(RequestFailed, match=r"HTTP 429: 206 \+ 103 tokens in a minute") as failure:
+        await session.generate(a_request(), ignore)
+    assert (failure.value.status, failure.value.http_status) == ("rejected", 429)
+    assert failure.value.retry_after_s is not None and 30 <= failure.value.retry_after_s <= 60
+    async with mock.pool.post(f"{mock.url}/v1/completions", json={"max_tokens": 300}) as response:
+        assert response.status == 429 and "Retry-After" not in response.headers
+        assert (await response.json())["error"]["type"] == "RateLimitError"
+    await control(mock)
+
+
+async def test_a_breaker_hears_how_answers_end(mock: Mock) -> None:
+    breaker = Breaker(AcceptAll(), failures=1.0, least_requests=2, window_s=600, open_s=600)
+    await control(mock, admission=breaker)
+    session = mock.session()
+    await mock.behave(chunks=["a"])
+    await session.generate(a_request(), ignore)
+    await mock.behave(refuse_every=1, refuse_status=500)
+    for _ in range(2):
+        with pytest.raises(RequestFailed, match="HTTP 500"):
+            await session.generate(a_request(), ignore)
+    await mock.behave(chunks=["a"])
+    await session.generate(a_request(), ignore)  # one of four was good: it is closed
+    await control(mock, admission=breaker)
+    await mock.behave(gap_s=0.02, chunks=["a"] * 20_000)
+    for left in range(1, 3):
+        task = asyncio.create_task(session.generate(a_request(), ignore))
+        await until_outstanding(mock, 1)
+        task.cancel()
+        await until_outstanding(mock, 0)
+        assert (await congestion(mock))["refused_total"] == 0, left
+    with pytest.raises(RequestFailed, match="HTTP 503: circuit breaker: open") as failure:
+        await session.generate(a_request(), ignore)
+    assert failure.value.retry_after_s is not None and 500 <= failure.value.retry_after_s <= 600
+    await control(mock)
 
 
 async def test_a_new_arm_starts_its_law_afresh(mock: Mock) -> None:

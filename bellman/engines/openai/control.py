@@ -3,7 +3,7 @@
 import json
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import asdict, fields
+from dataclasses import fields, is_dataclass
 from typing import Any
 
 import aiohttp
@@ -103,4 +103,6 @@ def _checked(check: Callable[[object], float], value: object) -> float | None:
 
 def _node(variant: Any) -> dict[str, Any]:
     kind = type(variant)
-    return {"_target_": f"{kind.__module__}.{kind.__qualname__}", **asdict(variant)}
+    values = {entry.name: getattr(variant, entry.name) for entry in fields(variant) if entry.init}
+    parts = {name: _node(value) for name, value in values.items() if is_dataclass(value)}
+    return {"_target_": f"{kind.__module__}.{kind.__qualname__}", **values, **parts}

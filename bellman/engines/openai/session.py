@@ -170,8 +170,12 @@ class OpenAISession:
         async with response:
             on_headers(response.headers.getall(HEADER, []))
             if response.status != 200:
-                location = response.headers.get("Location")
-                raise http_failure(response.status, await _error_body(response), location)
+                raise http_failure(
+                    response.status,
+                    await _error_body(response),
+                    response.headers.get("Location"),
+                    response.headers.get("Retry-After"),
+                )
             if is_compressed(response):
                 raise RequestFailed("error", "a compressed answer, which was not asked for")
             if response.content_type != "text/event-stream":

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Self
 
 from bellman.admission.accept_all import AcceptAll
+from bellman.admission.base import Arrival, Door, Permit, Refusal
 from bellman.controllers.publisher import SignalPublisher
 from bellman.engines.base import (
     Completion,
@@ -36,6 +37,8 @@ class _Answer:
     text: str | None
     finish_reason: str
     on_end: OnEnd
+    permit: Permit | None
+    """Where the door asks how a request ended."""
 
 
 class SimulatedSession:
@@ -55,8 +58,8 @@ class SimulatedSession:
         self._loop = asyncio.get_running_loop()
         self._scheduler = scheduler
         self._bank = bank
-        self._admission = control.admission
-        self._accepts_all = isinstance(control.admission, AcceptAll)  # whatever the load is
+        accepts_all = isinstance(control.admission, AcceptAll)  # whatever the load is
+        self._door: Door | None = None if accepts_all else control.admission.open()
         self._max_model_len = max_model_len
         self._block_size = block_size
         self._trace_block_tokens = trace_block_tokens
@@ -109,11 +112,37 @@ class SimulatedSession:
         """
         if self._failure is not None:
             raise EngineDied("the simulated engine failed") from self._failure
-        refusal = None if self._accepts_all else self._admission.refuse(self._sense())
+        entry = None if self._door is None else self._enter(self._door, request)
         header = self._publisher.header
         on_headers([] if header is None else [header])
-        if refusal is not None:
-            raise RequestFailed("rejected", refusal)
+        if isinstance(entry, Refusal):
+            raise RequestFailed(
+                "rejected",
+                entry.reason,
+                http_status=entry.status,
+                retry_after_s=entry.retry_after_s,
+            )
+        try:
+            sequence, text, finish_reason = self._sequence(request)
+        except RequestFailed:
+            if entry is not None:
+                entry.done("error", self._loop.time())
+            raise
+        self._answers[sequence] = _Answer(text, finish_reason, on_end, entry)
+        self._scheduler.add(sequence, self._loop.time())
+        self._arm()
+        return sequence
+
+    def _enter(self, door: Door, request: Request) -> Permit | Refusal:
+        asked_tokens = request.forced_output_tokens or request.max_tokens
+        arrival = Arrival(request.prompt_tokens, asked_tokens)
+        return door.acquire(arrival, self._sense(), self._loop.time())
+
+    def _sequence(self, request: Request) -> tuple[Sequence, str | None, str]:
+        """Return what the engine has to do, the answer's text, and why it will end.
+
+        Raises `RequestFailed` for what the engine cannot do.
+        """
         prompt_tokens = request.prompt_tokens
         if prompt_tokens is None or prompt_tokens < 1:
             raise RequestFailed("error", f"prompt of {prompt_tokens} tokens")
@@ -142,14 +171,13 @@ class SimulatedSession:
             sequence.block_hashes = block_hashes(
                 request.hash_ids, self._trace_block_tokens, self._block_size, prompt_tokens
             )
-        self._answers[sequence] = _Answer(text, finish_reason, on_end)
-        self._scheduler.add(sequence, self._loop.time())
-        self._arm()
-        return sequence
+        return sequence, text, finish_reason
 
     def cancel(self, sequence: Sequence) -> None:
         """Take a request back whose end was not told; then it never is."""
-        self._answers.pop(sequence, None)
+        answer = self._answers.pop(sequence, None)
+        if answer is not None and answer.permit is not None:
+            answer.permit.done("left", self._loop.time())
         self._scheduler.abort(sequence, self._loop.time())
         self._arm()
 
@@ -184,6 +212,8 @@ class SimulatedSession:
         for sequence in finished:
             answer = self._answers.pop(sequence, None)
             if answer is not None:
+                if answer.permit is not None:
+                    answer.permit.done("ok", self._loop.time())
                 answer.on_end(
                     Completion(
                         text=answer.text,
@@ -239,6 +269,8 @@ class SimulatedSession:
             self._failure = failure
             answers, self._answers = self._answers, {}
             for answer in answers.values():
+                if answer.permit is not None:
+                    answer.permit.done("error", self._loop.time())
                 answer.on_end(EngineDied("the simulated engine failed"))
 
 

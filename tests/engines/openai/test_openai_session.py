@@ -2,12 +2,14 @@
 
 import asyncio
 from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
 from typing import Any
 
 import pytest
 
 from bellman.engines.base import Completion, EngineDied, RequestFailed
-from bellman.engines.openai.failures import message_of
+from bellman.engines.openai.failures import message_of, seconds_to_wait
 from bellman.signal import SignalReceiver
 from tests.servers import Mock, a_request, ignore, raw_server
 
@@ -89,6 +91,42 @@ async def test_http_errors(mock: Mock, status: int, expected: str) -> None:
     await mock.behave(refuse_every=1, refuse_status=status)
     failure = await fails(mock)
     assert (failure.status, failure.reason) == (expected, f"HTTP {status}: the mock is full")
+    assert (failure.http_status, failure.retry_after_s) == (status, None)
+
+
+async def test_a_refusal_says_when_to_come_again(mock: Mock) -> None:
+    await mock.behave(refuse_every=1, headers=[["Retry-After", "17"]])
+    failure = await fails(mock)
+    assert (failure.http_status, failure.retry_after_s) == (429, 17.0)
+
+
+@pytest.mark.parametrize(
+    ("header", "wait_s"),
+    [
+        ("0", 0.0),
+        (" 120 ", 120.0),
+        ("86400", 86400.0),
+        ("86401", None),
+        ("9" * 400, None),
+        ("-1", None),
+        ("1.5", None),
+        ("\u0663", None),
+        ("soon", None),
+        ("", None),
+        ("Wed, 21 Oct 2015 07:28:00 GMT", 0.0),
+        ("Wed, 21 Oct 2015 07:28:00", 0.0),
+        ("Wed, 21 Oct 9998 07:28:00 GMT", None),
+        ("Wed, 99 Oct 2015 07:28:00 GMT", None),
+    ],
+)
+def test_seconds_or_a_date(header: str, wait_s: float | None) -> None:
+    assert seconds_to_wait(header) == wait_s
+
+
+def test_a_date_that_comes() -> None:
+    date = format_datetime(datetime.now(UTC) + timedelta(hours=1), usegmt=True)
+    wait_s = seconds_to_wait(date)
+    assert wait_s is not None and 3000 < wait_s <= 3600
 
 
 @pytest.mark.parametrize(
