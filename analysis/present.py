@@ -12,6 +12,7 @@ from rich.console import Console
 
 from analysis import read
 from analysis.capacity.present import capacity
+from analysis.claims_map.present import claims_map
 from analysis.frames import load_run
 from analysis.gather import gather
 from analysis.grid.present import grid
@@ -58,6 +59,7 @@ def comparison(folder: Path, console: Console, *, make: bool, draw: bool) -> Non
 
 PRESENTERS: dict[str, tuple[Sequence[Step], Presenter]] = {
     "Capacity": (FRAMES, capacity),
+    "ClaimsMap": (FRAMES, claims_map),
     "Grid": (SCORED, grid),
     "KickTheTires": (SCORED, kick_the_tires),
     "Paired": (SCORED, comparison),
