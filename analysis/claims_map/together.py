@@ -90,20 +90,19 @@ def in_the_window(
     both = [one for one in saved if one in about]
     wanted = f"{100 * paper[ENERGY]:g} % in the window"
     if both:
-        first = f"{wanted} and a ratio of {low:.1f} to {high:.0f} meet at {len(both)} points."
+        first = f"{wanted} and a ratio of {low:.1f} to {high:.0f} meet at {len(both)} of "
+        first += f"{len(known)} points."
     else:
         first = f"{wanted} and a ratio of {low:.1f} to {high:.0f} (about 8) meet nowhere"
         if about:
             most = max(saving for _, saving, _ in about)
             first += f": where the ratio is about 8 the window saves at most {100 * most:.1f} %"
         if saved:
-            first += (
-                f", and where it saves {100 * paper[ENERGY]:g} % the ratio is {saved_range(saved)}"
-            )
+            first += f", and where the window saves as much the ratio is {saved_range(saved)}"
         else:
             most, ratio = max((saving, ratio) for ratio, saving, _ in known)
             first += f"; no point saves as much: the most is {100 * most:.1f} %, at {ratio:.3g}x"
-        first += ": in this model they exclude each other."
+        first += ": as far as this map goes, they exclude each other in this model."
     return f"{first} {batches(known, found)}"
 
 

@@ -159,7 +159,7 @@ def cells(
 ) -> None:
     """Fill a panel: the reading of each row at each point, framed where it holds."""
     shape = (len(points), len(points[0]))
-    share, written = np.full(shape, np.nan), np.full(shape, "n/a", dtype=object)
+    share, written = np.full(shape, np.nan), np.full(shape, "", dtype=object)
     framed = np.full(shape, False)
     for (row, column), _ in np.ndenumerate(share):
         found = points[row][column]
@@ -177,12 +177,15 @@ def both(
     panel: Axes, points: Sequence[Sequence[Values | None]], ticks: tuple[list[str], list[str]]
 ) -> None:
     """Fill a panel: by which readings of the energy all three claims hold."""
-    found = [[together.together(point) if point else [] for point in row] for row in points]
-    written = np.array(
-        [["".join(map(letter, names)) or "-" for names in row] for row in found], dtype=object
-    )
-    framed = np.array([[bool(names) for names in row] for row in found])
-    heat(panel, framed.astype(np.float64), written, framed, ticks)
+    shape = (len(points), len(points[0]))
+    share, written = np.full(shape, np.nan), np.full(shape, "", dtype=object)
+    for (row, column), _ in np.ndenumerate(share):
+        point = points[row][column]
+        if point is not None and not point["invalid_reasons"]:
+            names = together.together(point)
+            share[row, column] = float(bool(names))
+            written[row, column] = "".join(map(letter, names)) or "-"
+    heat(panel, share, written, share == 1.0, ticks)
     panel.set_title("all three at once", fontsize=7)
 
 
