@@ -51,5 +51,5 @@ class MeteredDoor:
         for admitted_s, admitted in self._admitted:
             tokens -= admitted
             if tokens + needed <= self._limit:
-                return max(1, math.ceil(admitted_s + MINUTE_S - now_s))
+                return max(1, math.ceil(MINUTE_S - (now_s - admitted_s)))
         return None

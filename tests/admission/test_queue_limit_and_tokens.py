@@ -69,16 +69,16 @@ def test_more_than_the_limit_never_fits() -> None:
 
 
 @given(
-    st.lists(st.tuples(st.floats(0, 20), st.integers(1, 500)), max_size=60),
+    st.lists(st.tuples(st.integers(0, 1280), st.integers(1, 500)), max_size=60),
     st.integers(1, 1500),
 )
 def test_no_minute_has_more_tokens_than_the_limit(
-    arrivals: list[tuple[float, int]], limit: int
+    arrivals: list[tuple[int, int]], limit: int
 ) -> None:
     entrance = Entrance(TokensPerMinute(limit))
     admitted: list[tuple[float, int]] = []
-    for gap_s, tokens in arrivals:
-        entrance.now_s += gap_s
+    for gap, tokens in arrivals:
+        entrance.now_s += gap / 64  # exact in binary, so that no edge is missed by rounding
         refusal = entrance.ask(prompt_tokens=tokens)
         if refusal is None:
             admitted.append((entrance.now_s, tokens))
@@ -90,7 +90,7 @@ def test_no_minute_has_more_tokens_than_the_limit(
             for wait_s, fits in ((refusal.retry_after_s, True), (refusal.retry_after_s - 1, False)):
                 then_s = entrance.now_s + wait_s
                 left = sum(size for time_s, size in admitted if time_s + 60 > then_s)
-                assert (left + tokens <= limit) == fits or abs(wait_s) < 1
+                assert (left + tokens <= limit) == fits
     for end_s, _ in admitted:
         inside = [tokens for time_s, tokens in admitted if end_s - 60 < time_s <= end_s]
         assert sum(inside) <= limit
