@@ -1,7 +1,8 @@
 """The paper's three claims, computed from a run as docs/analysis.md defines them.
 
-Each function takes the run, the treatment's name, and the paired arms or the reason why there are
-none. The rules of the verdicts are in `analysis.verdict`.
+Each function takes the run, the treatment's name, the paired arms and their own periods of
+congestion, or the reasons why there are none. The rules of the verdicts are in `analysis.verdict`,
+the claim about energy in `analysis.energy_claim`.
 """
 
 from dataclasses import replace
@@ -10,17 +11,27 @@ import numpy as np
 import numpy.typing as npt
 
 from analysis import metrics
-from analysis.congested_phase import PairedArms, pair_arms
-from analysis.energy_pairs import pair_energy
-from analysis.frames import Run, few
+from analysis.congested_phase import (
+    WINDOW_S,
+    PairedArms,
+    Windows,
+    by_repeat,
+    pair_arms,
+    windows_of,
+)
+from analysis.energy_claim import energy
+from analysis.frames import Run
+from analysis.losses import losses
+from analysis.own_period import OWN_PERIOD, OwnPeriods, finished, own_periods
 from analysis.statistics import Array, Estimate, Index, bootstrap, divide, ratio, ratio_of_means
-from analysis.verdict import Claim, Companion, judge
-from bellman.load.schedule import CONGESTED
+from analysis.verdict import Claim, Companion, Verdict, judge, judge_reading
+from bellman.load.schedule import CONGESTED, Phase
 
 OUTSTANDING = 1.1
 """Largest over second largest window, above which the largest is an exception."""
-LOSS_MARGIN = 0.01
-"""Share of requests that one arm may lose beyond the other before it matters."""
+
+
+NOTHING_FINISHED = "no 10-second window has finished requests in both arms"
 
 
 def assess(run: Run) -> list[Claim]:
@@ -28,15 +39,25 @@ def assess(run: Run) -> list[Claim]:
     claims: list[Claim] = []
     for treatment in run.treatments:
         pairs = pair_arms(run, treatment)
-        claims += [claim(run, treatment, pairs) for claim in (latency, energy, served)]
+        own = own_periods(run, pairs)
+        claims += [claim(run, treatment, pairs, own) for claim in (latency, energy, served)]
     claims = [
         claim if of_the_paper(run, claim.treatment) else not_the_papers(claim, run)
         for claim in claims
     ]
     if run.invalid_reasons:
         reason = f"invalid run: {run.invalid_text}"
-        claims = [replace(c, verdict="not measured", reason=reason) for c in claims]
+        claims = [_with_verdict(claim, "not measured", reason) for claim in claims]
     return claims
+
+
+def _with_verdict(claim: Claim, verdict: Verdict, reason: str) -> Claim:
+    """Return the claim, and every reading of it, with another verdict."""
+    companions = tuple(
+        one if one.verdict is None else replace(one, verdict=verdict, reason=reason)
+        for one in claim.companions
+    )
+    return replace(claim, verdict=verdict, reason=reason, companions=companions)
 
 
 def of_the_paper(run: Run, treatment: str) -> bool:
@@ -47,12 +68,12 @@ def of_the_paper(run: Run, treatment: str) -> bool:
 def not_the_papers(claim: Claim, run: Run) -> Claim:
     """Return what another arm did, without a verdict: the paper says nothing of it."""
     reason = f"no claim of the paper: paper_arm is {run.paper_arm}"
-    return replace(
-        claim, verdict="no claim", reason=claim.reason if claim.estimate.value is None else reason
+    return _with_verdict(
+        claim, "no claim", claim.reason if claim.estimate.value is None else reason
     )
 
 
-def latency(run: Run, treatment: str, pairs: PairedArms | str) -> Claim:
+def latency(run: Run, treatment: str, pairs: PairedArms | str, own: OwnPeriods | str) -> Claim:
     """Up to 8x lower e2e latency: the largest ratio over 10 s windows of the congested phase."""
     claim = Claim(
         name="end-to-end latency",
@@ -68,22 +89,14 @@ def latency(run: Run, treatment: str, pairs: PairedArms | str) -> Claim:
     if isinstance(pairs, str):
         return replace(claim, reason=pairs)
     windows = pairs.windows
-    every_window = np.full(len(windows.starts_s), True)
-    estimate = _largest_ratio(pairs, every_window)
+    estimate = _largest_ratio(windows)
     if estimate.value is None:
-        reason = "no 10-second window of the congested phase has finished requests in both arms"
-        return replace(claim, reason=reason)
-    every_repeat = np.arange(len(pairs.repeats))[None, :]
-    ratios = _window_ratios(pairs, every_repeat)[0]
+        return replace(claim, reason=NOTHING_FINISHED)
+    ratios = _window_ratios(windows, _every(windows))[0]
     at = int(np.nanargmax(ratios))
     from_s = windows.starts_s[at]
-    caveats, capped = _losses(pairs, at)
-    whole = ratio_of_means(
-        windows.baseline_sum.sum(axis=1),
-        windows.baseline_ok.sum(axis=1),
-        windows.treatment_sum.sum(axis=1),
-        windows.treatment_ok.sum(axis=1),
-    )
+    caveats, capped = losses(pairs, at)
+    whole = _mean_ratio(windows)
     place = f"largest at {from_s:.0f}-{from_s + windows.length_s:.0f} s of the episode"
     phase = run.phase(CONGESTED)
     if phase is not None and run.above_capacity(phase):
@@ -92,13 +105,14 @@ def latency(run: Run, treatment: str, pairs: PairedArms | str) -> Claim:
         Companion("mean of the whole phase", whole, "times", "ratio of means over ok requests"),
         Companion(
             "largest, answered inside the phase",
-            _largest_ratio(pairs, windows.answered_inside),
+            _largest_ratio(windows, windows.answered_inside),
             "times",
             "largest ratio over the windows whose answers, in both arms, all came before the "
             "phase ended: those after it met a load that had dropped",
         ),
         _percentile_ratio(pairs, 50),
         _percentile_ratio(pairs, 99),
+        _own_latency(run, pairs, own, paper_value=claim.paper_value, capped=capped),
     ]
     claim = replace(
         claim,
@@ -113,68 +127,7 @@ def latency(run: Run, treatment: str, pairs: PairedArms | str) -> Claim:
     return judged
 
 
-def energy(run: Run, treatment: str, pairs: PairedArms | str) -> Claim:
-    """25 % less energy: GPU energy of the congested window."""
-    claim = Claim(
-        name="energy",
-        treatment=treatment,
-        paper="25 % less",
-        paper_value=0.25,
-        unit="less",
-        definition="1 - GPU energy of the congested window, "
-        f"{treatment} / {run.baseline}; repeats summed",
-        estimate=Estimate(None),
-        source=None,
-    )
-    if isinstance(pairs, str):
-        return replace(claim, reason=pairs)
-    congested = pair_energy(run, pairs, CONGESTED)
-    if isinstance(congested, str):
-        return replace(claim, reason=congested)
-    base_j, treated_j = congested.baseline_j, congested.treatment_j
-    rows = [pairs.repeats.index(repeat) for repeat in congested.repeats]
-    base_done, treated_done = pairs.baseline_finished[rows], pairs.treatment_finished[rows]
-    if not base_done.sum() or not treated_done.sum():
-        return replace(claim, reason="an arm completed nothing in the congested window")
-    per_request = ratio_of_means(treated_j, treated_done, base_j, base_done).complement()
-    companions = [
-        Companion(
-            "per request",
-            per_request,
-            "less",
-            "energy of the congested window / requests completed in it",
-        )
-    ]
-    doubts = list(congested.doubts)
-    whole = pair_energy(run, pairs, "total")
-    if not isinstance(whole, str):
-        doubts += whole.doubts
-        companions.append(
-            Companion(
-                "whole episode",
-                ratio(whole.treatment_j, whole.baseline_j).complement(),
-                "less",
-                "from the end of the warm-up to the end of the drain",
-            )
-        )
-    caveats, capped = _losses(pairs, None)
-    notes = list(pairs.notes)
-    if len(congested.repeats) < len(pairs.repeats):
-        read = f"{len(congested.repeats)} of {len(pairs.repeats)} repeats"
-        notes.append(f"energy was read in {read}")
-    if doubts:
-        notes.append(f"doubtful: {few(doubts)}")
-    claim = replace(
-        claim,
-        estimate=ratio(treated_j, base_j).complement(),
-        source=congested.source,
-        companions=tuple(companions),
-        caveats=(*caveats, *notes),
-    )
-    return judge(claim, capped=capped)
-
-
-def served(run: Run, treatment: str, pairs: PairedArms | str) -> Claim:
+def served(run: Run, treatment: str, pairs: PairedArms | str, own: OwnPeriods | str) -> Claim:
     """19 % more requests served: completed inside the congested window."""
     claim = Claim(
         name="requests served",
@@ -199,13 +152,64 @@ def served(run: Run, treatment: str, pairs: PairedArms | str) -> Claim:
     companion = Companion(
         "output tokens served", tokens, "more", "output tokens of those requests: served, shorter"
     )
-    claim = replace(claim, estimate=estimate, companions=(companion,), caveats=tuple(notes))
+    companions = (companion, _own_served(run, pairs, own, claim.paper_value))
+    claim = replace(claim, estimate=estimate, companions=companions, caveats=tuple(notes))
     return judge(claim)
 
 
-def _window_ratios(pairs: PairedArms, index: Index) -> Array:
+def _own_latency(
+    run: Run, pairs: PairedArms, own: OwnPeriods | str, *, paper_value: float, capped: bool
+) -> Companion:
+    """Return the latency claim over both arms' own periods of congestion."""
+    reading = Companion(
+        OWN_PERIOD,
+        Estimate(None),
+        "times",
+        "largest ratio over the 10-second windows from the rate step until both arms are back in "
+        "all repeats, with those after the load has dropped, which help the faster arm",
+        sensitive_to="recovery_load, and all that the largest ratio is sensitive to",
+    )
+    if isinstance(own, str):
+        return judge_reading(replace(reading, reason=own), paper_value)
+    start_s = own.baseline[0].start_s
+    end_s = max(min(own.last_end_s, run.phases[-1].end_s), start_s + WINDOW_S)
+    base, treated = (by_repeat(run, arm, own.repeats) for arm in (pairs.baseline, pairs.treatment))
+    windows = windows_of(Phase(OWN_PERIOD, start_s, end_s, np.nan), base, treated)
+    estimate, ratios = _largest_ratio(windows), _window_ratios(windows, _every(windows))[0]
+    if estimate.value is None:
+        return judge_reading(replace(reading, reason=NOTHING_FINISHED), paper_value)
+    at_s = windows.starts_s[int(np.nanargmax(ratios))]
+    place = f"largest at {at_s:.0f}-{at_s + WINDOW_S:.0f} s of the episode"
+    congested = run.phase(CONGESTED)
+    if congested is not None and at_s >= congested.end_s:
+        place += ", after the load had dropped"
+    reading = replace(reading, estimate=estimate, caveats=(place, *own.notes))
+    return judge_reading(reading, paper_value, guard=_mean_ratio(windows), capped=capped)
+
+
+def _own_served(
+    run: Run, pairs: PairedArms, own: OwnPeriods | str, paper_value: float
+) -> Companion:
+    """Return the requests served per second of each arm's own period of congestion."""
+    reading = Companion(
+        OWN_PERIOD,
+        Estimate(None),
+        "more",
+        "requests whose last token came inside the arm's own period of congestion / its length, "
+        f"{pairs.treatment} / {pairs.baseline} - 1: the periods differ in length, so per second",
+        sensitive_to="recovery_load, overload",
+    )
+    if isinstance(own, str):
+        return judge_reading(replace(reading, reason=own), paper_value)
+    base, treated = finished(run, pairs, own)
+    estimate = ratio_of_means(
+        treated, own.lengths_s(own.treatment), base, own.lengths_s(own.baseline)
+    ).plus(-1.0)
+    return judge_reading(replace(reading, estimate=estimate, caveats=own.notes), paper_value)
+
+
+def _window_ratios(windows: Windows, index: Index) -> Array:
     """Return baseline / treatment mean e2e, shape (resamples, windows)."""
-    windows = pairs.windows
 
     def pooled_mean(sums: Array, counts: Array) -> Array:
         return divide(sums[index].sum(axis=1), counts[index].sum(axis=1))
@@ -216,16 +220,32 @@ def _window_ratios(pairs: PairedArms, index: Index) -> Array:
     )
 
 
-def _largest_ratio(pairs: PairedArms, chosen: npt.NDArray[np.bool_]) -> Estimate:
-    """Estimate the largest ratio over the chosen windows."""
+def _every(windows: Windows) -> Index:
+    """Return the one sample that has every repeat once."""
+    return np.arange(len(windows.baseline_sum))[None, :]
+
+
+def _mean_ratio(windows: Windows) -> Estimate:
+    """Estimate the ratio of the means over all windows' ok requests."""
+    return ratio_of_means(
+        windows.baseline_sum.sum(axis=1),
+        windows.baseline_ok.sum(axis=1),
+        windows.treatment_sum.sum(axis=1),
+        windows.treatment_ok.sum(axis=1),
+    )
+
+
+def _largest_ratio(windows: Windows, chosen: npt.NDArray[np.bool_] | None = None) -> Estimate:
+    """Estimate the largest ratio over the chosen windows, or over all."""
 
     def statistic(index: Index) -> Array:
-        ratios = _window_ratios(pairs, index)[:, chosen]
+        ratios = _window_ratios(windows, index)
+        ratios = ratios if chosen is None else ratios[:, chosen]
         known = ~np.isnan(ratios)
         largest = np.where(known, ratios, -np.inf).max(axis=1, initial=-np.inf)
         return np.where(known.any(axis=1), largest, np.nan)
 
-    return bootstrap(statistic, len(pairs.repeats), is_ratio=True)
+    return bootstrap(statistic, len(windows.baseline_sum), is_ratio=True)
 
 
 def _second_largest(ratios: Array) -> float:
@@ -248,27 +268,3 @@ def _percentile_ratio(pairs: PairedArms, percent: float) -> Companion:
     base, treated = of_each_repeat(pairs.baseline_e2e_s), of_each_repeat(pairs.treatment_e2e_s)
     definition = f"ratio of the mean p{percent:g} of the repeats; lost requests are +inf"
     return Companion(f"p{percent:g} of the phase", ratio(base, treated), "times", definition)
-
-
-def _losses(pairs: PairedArms, window: int | None) -> tuple[list[str], bool]:
-    """Name the requests lost, and say whether they cap the verdict."""
-    caveats: list[str] = []
-    base, treated = pairs.baseline_lost, pairs.treatment_lost
-    if base or treated:
-        caveats.append(
-            f"lost in the congested phase: {pairs.baseline} {base:.1%}, "
-            f"{pairs.treatment} {treated:.1%}; means are over the rest"
-        )
-    capped = treated - base > LOSS_MARGIN
-    if base - treated > LOSS_MARGIN:
-        caveats.append(f"{pairs.baseline} loses more, which understates the effect")
-    if window is not None:
-        windows = pairs.windows
-        base_w, treated_w = windows.baseline_lost[window], windows.treatment_lost[window]
-        if treated_w - base_w > LOSS_MARGIN:
-            capped = True
-            caveats.append(
-                f"in the window of the largest ratio {pairs.treatment} loses {treated_w:.1%}, "
-                f"{pairs.baseline} {base_w:.1%}"
-            )
-    return caveats, capped

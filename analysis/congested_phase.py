@@ -71,7 +71,7 @@ def pair_arms(run: Run, treatment: str) -> PairedArms | str:
         return f"the congested phase of {phase.length_s:g} s holds no 10-second window"
     known = sorted(set(run.requests["repeat"]))
     notes = () if len(known) == len(repeats) else (f"{len(repeats)} of {len(known)} repeats",)
-    base, treated = (_by_repeat(run, arm, repeats) for arm in (run.baseline, treatment))
+    base, treated = (by_repeat(run, arm, repeats) for arm in (run.baseline, treatment))
     base_phase, treated_phase = _intended_in(base, phase), _intended_in(treated, phase)
     base_done, treated_done = _finished_in(base, phase), _finished_in(treated, phase)
     for arm, of_arm in ((run.baseline, base), (treatment, treated)):
@@ -85,7 +85,7 @@ def pair_arms(run: Run, treatment: str) -> PairedArms | str:
         treatment=treatment,
         notes=notes,
         repeats=repeats,
-        windows=_windows(phase, base_phase, treated_phase),
+        windows=windows_of(phase, base_phase, treated_phase),
         baseline_e2e_s=[metrics.failures_as_infinity(rows, "e2e_s") for rows in base_phase],
         treatment_e2e_s=[metrics.failures_as_infinity(rows, "e2e_s") for rows in treated_phase],
         baseline_lost=_lost_share(base_phase),
@@ -97,7 +97,8 @@ def pair_arms(run: Run, treatment: str) -> PairedArms | str:
     )
 
 
-def _by_repeat(run: Run, arm: str, repeats: Sequence[int]) -> list[pd.DataFrame]:
+def by_repeat(run: Run, arm: str, repeats: Sequence[int]) -> list[pd.DataFrame]:
+    """Return the requests of an arm, a frame a repeat."""
     rows = run.requests[run.requests["arm"] == arm]
     return [rows[rows["repeat"] == repeat] for repeat in repeats]
 
@@ -118,7 +119,10 @@ def _tokens(repeats: list[pd.DataFrame]) -> Array:
     return np.array([float(rows["output_tokens"].sum(skipna=False)) for rows in repeats])
 
 
-def _windows(phase: Phase, baseline: list[pd.DataFrame], treatment: list[pd.DataFrame]) -> Windows:
+def windows_of(
+    phase: Phase, baseline: list[pd.DataFrame], treatment: list[pd.DataFrame]
+) -> Windows:
+    """Cut a phase into windows; of each repeat's requests those intended in it are counted."""
     count = int(phase.length_s / WINDOW_S + 1e-9)
     base_sum, base_ok, base_all = _window_sums(phase, baseline, count)
     treated_sum, treated_ok, treated_all = _window_sums(phase, treatment, count)

@@ -168,19 +168,19 @@ def mean(requests: pd.DataFrame, column: str) -> float | None:
     return float(values.mean()) if len(values) else None
 
 
-def generated_tokens(ticks: pd.DataFrame, start_s: float, end_s: float) -> float | None:
-    """Return the tokens an engine generated in [start_s, end_s] of one episode.
+def counted(ticks: pd.DataFrame, column: str, start_s: float, end_s: float) -> float | None:
+    """Return by how much a counter of one episode's timeline rose in [start_s, end_s].
 
-    The engine's counter on the timeline, interpolated between two ticks at the window's ends; the
-    first tick is at the episode's start. None where the counter is unknown at one of them.
+    Interpolated between the two samples around each edge; after the last sample it stands still.
+    None where the counter is unknown at an edge.
     """
     if ticks.empty:
         return None
     times_s = ticks["time_s"].to_numpy(dtype=np.float64)
-    totals = ticks["generated_tokens_total"].to_numpy(dtype=np.float64)
+    totals = ticks[column].to_numpy(dtype=np.float64)
     at = np.interp([start_s, end_s], times_s, totals)
-    tokens = float(at[1] - at[0])
-    return None if math.isnan(tokens) else tokens
+    rise = float(at[1] - at[0])
+    return None if math.isnan(rise) else rise
 
 
 def per(quantity: float | None, count: float | None) -> float | None:

@@ -1,7 +1,7 @@
-"""What a study shows, made from its records: `python -m analysis.present FOLDER...`.
+"""What a study shows, made from its records: `python -m analysis.present FOLDER... [--explain]`.
 
 Gathers the frames and makes everything that comes from them, by the kind of study; of a killed run
-everything that it can still show.
+everything that it can still show. With `--explain` the definitions of the claims follow.
 """
 
 import sys
@@ -13,6 +13,7 @@ from rich.console import Console
 from analysis import read
 from analysis.capacity.present import capacity
 from analysis.claims_map.present import claims_map
+from analysis.explain import explain
 from analysis.frames import load_run
 from analysis.gather import gather
 from analysis.grid.present import grid
@@ -36,6 +37,7 @@ from bellman.run_folder import (
     writing_into,
 )
 
+EXPLAIN = "--explain"
 Presenter = Callable[..., None]
 Step = Callable[[Path], None]
 FRAMES: Sequence[Step] = (gather,)
@@ -113,12 +115,15 @@ def present_again(folder: Path, console: Console) -> None:
 
 def main(arguments: list[str]) -> int:
     """Make everything again from the records of the folders given, and show it."""
-    if not arguments or arguments[0].startswith("-"):
-        print("usage: python -m analysis.present FOLDER...", file=sys.stderr)
+    folders = [argument for argument in arguments if argument != EXPLAIN]
+    if not folders or any(folder.startswith("-") for folder in folders):
+        print(f"usage: python -m analysis.present FOLDER... [{EXPLAIN}]", file=sys.stderr)
         return 2
     try:
-        for argument in arguments:
-            present_again(Path(argument), Console())
+        for folder in folders:
+            present_again(Path(folder), Console())
+            if EXPLAIN in arguments:
+                explain(Path(folder), Console())
     except (RunError, ConfigError, OSError) as error:
         print(error, file=sys.stderr)
         return 1

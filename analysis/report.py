@@ -32,6 +32,7 @@ def write(folder: Path) -> Path:
         warnings=rows.warnings(summary),
         source_line=rows.source_line(summary),
         claims=rows.papers_claims(claims["claims"]),
+        at_once=rows.at_once(claims["together"]),
         comparisons=rows.comparison_table(claims["claims"], summary),
         estimate=rows.estimate,
         notes=rows.notes,

@@ -48,7 +48,24 @@ def _times(value: float | str) -> str:
 
 def notes(claim: Values) -> str:
     """Return the verdict's reason and everything a reader must know with it."""
-    return "; ".join([claim["reason"], *claim["caveats"]])
+    return "; ".join(note for note in [claim["reason"], *claim["caveats"]] if note)
+
+
+def at_once(together: Sequence[Values]) -> list[str]:
+    """Return, a line a treatment, by which readings of the energy all three claims hold."""
+    lines = []
+    for treatment in dict.fromkeys(entry["treatment"] for entry in together):
+        by_outcome: dict[bool | None, list[str]] = {True: [], False: [], None: []}
+        for entry in together:
+            if entry["treatment"] == treatment:
+                by_outcome[entry["reproduced"]].append(entry["reading"])
+        held = ", ".join(by_outcome[True]) or "no reading"
+        line = f"all three claims reproduced at once, by reading of the energy: {held}"
+        for outcome, words in ((False, "not by"), (None, "not measured")):
+            if by_outcome[outcome]:
+                line += f"; {words}: {', '.join(by_outcome[outcome])}"
+        lines.append(line)
+    return lines
 
 
 def warnings(summary: Values) -> list[str]:

@@ -16,6 +16,7 @@ from analysis.frames import Run
 from analysis.goodput import judge
 from analysis.made import analysis_digest
 from analysis.quality import quality
+from analysis.together import together
 from analysis.verdict import Claim
 from bellman.build import build_class
 from bellman.load.schedule import Phase
@@ -46,13 +47,15 @@ def summarize(run: Run) -> None:
 
 def claims(run: Run) -> Values:
     """Return the content of claims.json."""
+    found = assess(run)
     return {
         "source": run.source,
         "cut_short": run.cut_short,
         "invalid_reasons": run.invalid_reasons,
         "repeats": {arm: run.complete_repeats(arm) for arm in run.treatments},
         "made_by": analysis_digest(),
-        "claims": [_claim(claim) for claim in assess(run)],
+        "claims": [_claim(claim) for claim in found],
+        "together": together(found),
     }
 
 
@@ -130,7 +133,7 @@ class _Part:
         if self.ticks.empty:
             return None
         parts = [
-            metrics.generated_tokens(ticks, start_s, end_s)
+            metrics.counted(ticks, "generated_tokens_total", start_s, end_s)
             for _, ticks in self.ticks.groupby("repeat")
         ]
         known = [part for part in parts if part is not None]
@@ -211,6 +214,7 @@ def _claim(claim: Claim) -> Values:
         "low": claim.estimate.low,
         "high": claim.estimate.high,
         "definition": claim.definition,
+        "sensitive_to": claim.sensitive_to,
         "source": claim.source,
         "verdict": claim.verdict,
         "reason": claim.reason,
@@ -223,6 +227,10 @@ def _claim(claim: Claim) -> Values:
                 "low": companion.estimate.low,
                 "high": companion.estimate.high,
                 "definition": companion.definition,
+                "sensitive_to": companion.sensitive_to,
+                "verdict": companion.verdict,
+                "reason": companion.reason,
+                "caveats": list(companion.caveats),
             }
             for companion in claim.companions
         ],

@@ -11,6 +11,7 @@ from rich.text import Text
 from analysis import read, rows
 from analysis.plain import add_row
 from analysis.rows import Values
+from analysis.together import ENERGY
 
 VERDICT_STYLES = {
     "reproduced": "bold green",
@@ -39,13 +40,18 @@ def print_tables(folder: Path, console: Console) -> None:
         console.print(claims_table(papers, summary))
         for claim in papers:
             console.print(f"{claim['claim']}: {rows.notes(claim)}", style="dim", markup=False)
+        for line in rows.at_once(claims["together"]):
+            console.print(line, markup=False)
     comparisons = rows.comparison_table(claims["claims"], summary)
     if comparisons:
         console.print(comparisons_table(comparisons, summary))
     print_arms(summary, console)
     console.print(
-        f"definitions, records, figures: {folder / 'report.html'}", markup=False, soft_wrap=True
+        f"definitions, and more beside each claim: python -m analysis.present {folder} --explain",
+        markup=False,
+        soft_wrap=True,
     )
+    console.print(f"records, figures: {folder / 'report.html'}", markup=False, soft_wrap=True)
 
 
 def print_arms(summary: Values, console: Console) -> None:
@@ -57,36 +63,35 @@ def print_arms(summary: Values, console: Console) -> None:
 
 
 def claims_table(claims: list[Values], summary: Values) -> Table:
-    """Build the table of the paper's claims: its figure, ours, what stands beside it, verdict."""
+    """Build the table of the paper's claims, with the other readings of the one about energy."""
     arms = f"{claims[0]['treatment']} against {summary['baseline']}"
-    table = Table(
-        title=escape(f"claims of the paper: {arms} ({summary['source']})"), title_justify="left"
-    )
-    table.add_column("claim")
-    table.add_column("paper")
-    table.add_column("ours\n[95 % interval]")
-    table.add_column("verdict")
+    table = _plain_table(f"claims of the paper: {arms} ({summary['source']})")
+    for name in ("claim", "paper", "ours [95 % interval]", "verdict"):
+        table.add_column(name, overflow="fold")
     for claim in claims:
-        companions = claim["companions"]
-        add_row(
-            table,
-            Text(claim["claim"], style="bold"),
-            claim["paper"],
-            _two_lines(rows.estimate(claim)),
-            Text(claim["verdict"], style=VERDICT_STYLES[claim["verdict"]]),
-            end_section=not companions,
-        )
-        for number, companion in enumerate(companions, 1):
-            add_row(
-                table,
-                f"- {companion['name']}",
-                "",
-                _two_lines(rows.estimate(companion)),
-                "",
-                style="dim",
-                end_section=number == len(companions),
-            )
+        readings = [one for one in claim["companions"] if claim["claim"] == ENERGY]
+        name = claim["claim"] + (", window" if claim["claim"] == ENERGY else "")
+        _add_claim(table, Text(name, style="bold"), claim["paper"], claim)
+        for reading in readings:
+            if reading["verdict"] is not None:
+                _add_claim(table, Text(f"  {reading['name']}"), "", reading)
     return table
+
+
+def _add_claim(table: Table, name: Text, paper: str, entry: Values) -> None:
+    verdict = Text(entry["verdict"], style=VERDICT_STYLES[entry["verdict"]])
+    add_row(table, name, paper, rows.estimate(entry), verdict)
+
+
+def _plain_table(title: str | None = None) -> Table:
+    """Return a table without lines between columns: it must fit a narrow terminal."""
+    return Table(
+        title=None if title is None else escape(title),
+        title_justify="left",
+        box=box.SIMPLE_HEAD,
+        padding=(0, 1, 0, 0),
+        show_edge=False,
+    )
 
 
 def _two_lines(estimate: str) -> Text:
@@ -108,7 +113,7 @@ def comparisons_table(comparisons: list[list[str]], summary: Values) -> Table:
 def arms_table(summary: Values, names: tuple[str, ...]) -> Table:
     """Build a table of the arms, one row each: warm-up left out, complete repeats together."""
     header, *body = rows.arm_table(summary, names)
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), show_edge=False)
+    table = _plain_table()
     table.add_column(header[0], overflow="fold")
     for name in header[1:]:
         table.add_column(name, justify="right", overflow="fold")

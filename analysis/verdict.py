@@ -38,12 +38,21 @@ Unit = Literal["times", "less", "more"]
 
 @dataclass(frozen=True)
 class Companion:
-    """A number that stands beside a claim so that it is not read alone."""
+    """A number that stands beside a claim so that it is not read alone.
+
+    One that is another reading of the paper's words has a verdict of its own.
+    """
 
     name: str
     estimate: Estimate
     unit: Unit
     definition: str
+    sensitive_to: str = ""
+    """What moves it, of the settings of an experiment."""
+    verdict: Verdict | None = None
+    reason: str = ""
+    """Of the verdict, or why there is no estimate."""
+    caveats: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -59,15 +68,11 @@ class Claim:
     definition: str
     estimate: Estimate
     source: str | None
+    sensitive_to: str = ""
     verdict: Verdict = "not measured"
     reason: str = ""
     caveats: tuple[str, ...] = ()
     companions: tuple[Companion, ...] = ()
-
-    @property
-    def no_effect(self) -> float:
-        """The value that means the treatment changed nothing."""
-        return 1.0 if self.unit == "times" else 0.0
 
 
 def judge(claim: Claim, guard: Estimate | None = None, capped: bool = False) -> Claim:
@@ -76,30 +81,46 @@ def judge(claim: Claim, guard: Estimate | None = None, capped: bool = False) -> 
     `guard`, where given, must exclude "no effect" as well; `capped` says that the effect may come
     from dropped requests.
     """
-    value, low, high = claim.estimate.value, claim.estimate.low, claim.estimate.high
+    if claim.estimate.value is None:
+        return replace(claim, verdict="not measured")
+    verdict, reason = _verdict(claim.estimate, claim.unit, claim.paper_value, guard, capped)
+    return replace(claim, verdict=verdict, reason=reason)
+
+
+def judge_reading(
+    reading: Companion, paper_value: float, guard: Estimate | None = None, capped: bool = False
+) -> Companion:
+    """Return another reading of a claim with its verdict and reason, by the same rules."""
+    if reading.estimate.value is None:
+        return replace(reading, verdict="not measured")
+    verdict, reason = _verdict(reading.estimate, reading.unit, paper_value, guard, capped)
+    return replace(reading, verdict=verdict, reason=reason)
+
+
+def _verdict(
+    estimate: Estimate, unit: Unit, paper_value: float, guard: Estimate | None, capped: bool
+) -> tuple[Verdict, str]:
+    value, low, high = estimate.value, estimate.low, estimate.high
+    assert value is not None
     guard_low = low if guard is None else guard.low
-    no_effect = claim.no_effect + ROUNDING
-    half_effect = (claim.paper_value + claim.no_effect) / 2
-    contained = (
-        low is not None and high is not None and half_effect < low <= claim.paper_value <= high
-    )
+    nothing = 1.0 if unit == "times" else 0.0
+    no_effect, half_effect = nothing + ROUNDING, (paper_value + nothing) / 2
+    contained = low is not None and high is not None and half_effect < low <= paper_value <= high
     verdict: Verdict
-    if value is None:
-        verdict, reason = "not measured", claim.reason
-    elif value <= no_effect:
+    if value <= no_effect:
         verdict, reason = "not reproduced", "no effect in the claimed direction"
     elif low is None or high is None:
         verdict = "not measured"
         reason = "one repeat gives no interval: the verdict needs repeats >= 2"
     elif low <= no_effect or guard_low is None or guard_low <= no_effect:
         verdict, reason = "not reproduced", "the interval does not exclude no effect"
-    elif value < claim.paper_value and not contained:
+    elif value < paper_value and not contained:
         verdict, reason = "partly", "the effect is there, and smaller than the paper's"
     elif capped:
         verdict = "partly"
         reason = "the figure is reached, but the treatment drops requests that the baseline serves"
     else:
         verdict = "reproduced"
-        reaches = "estimate reaches" if value >= claim.paper_value else "interval contains"
+        reaches = "estimate reaches" if value >= paper_value else "interval contains"
         reason = f"the {reaches} the paper's figure, and the interval excludes no effect"
-    return replace(claim, verdict=verdict, reason=reason)
+    return verdict, reason

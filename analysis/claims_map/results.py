@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from analysis.claims import assess
+from analysis.energy_claim import FORMULA
 from analysis.frames import Records, Run
 from analysis.summarize import jsonable
 from analysis.verdict import Claim, judge
@@ -61,6 +62,7 @@ def readings(claim: Claim) -> list[Values]:
         judge(replace(claim, name=f"{claim.name}: {one.name}", estimate=one.estimate))
         for one in claim.companions
         if one.unit == claim.unit != SERVED  # tokens served are another quantity
+        and one.name != FORMULA  # no measurement
     ]
     measured = claim.verdict != "not measured"
     return [

@@ -57,5 +57,8 @@ def flat(found: Values) -> Iterator[Values]:
                 f"{claim['claim']} verdict": claim["verdict"],
             }
             for companion in claim["companions"]:
-                row[f"{claim['claim']}: {companion['name']}"] = companion["estimate"]
+                name = f"{claim['claim']}: {companion['name']}"
+                row[name] = companion["estimate"]
+                if companion["verdict"] is not None:
+                    row |= {f"{name} {end}": companion[end] for end in ("low", "high", "verdict")}
         yield from by_treatment.values()

@@ -95,11 +95,11 @@ def test_nothing_measured_is_none_and_not_zero():
 
 def test_generated_tokens_are_interpolated_at_the_window_ends():
     ticks = pd.DataFrame({"time_s": [0.0, 1.0, 2.0], "generated_tokens_total": [0, 10, 40]})
-    assert metrics.generated_tokens(ticks, 0.5, 1.5) == pytest.approx(20.0)
-    assert metrics.generated_tokens(ticks, 1.0, math.inf) == pytest.approx(30.0)
-    assert metrics.generated_tokens(ticks, 0.0, 0.5) == pytest.approx(5.0)
+    assert metrics.counted(ticks, "generated_tokens_total", 0.5, 1.5) == pytest.approx(20.0)
+    assert metrics.counted(ticks, "generated_tokens_total", 1.0, math.inf) == pytest.approx(30.0)
+    assert metrics.counted(ticks, "generated_tokens_total", 0.0, 0.5) == pytest.approx(5.0)
     unknown = ticks.assign(generated_tokens_total=[None, None, None])
-    assert metrics.generated_tokens(unknown, 0.0, 1.0) is None
+    assert metrics.counted(unknown, "generated_tokens_total", 0.0, 1.0) is None
 
 
 def test_gaps_of_all_streams_count_together():
@@ -139,6 +139,6 @@ def test_an_answer_of_one_token_has_no_tpot_to_be_unknown():
 
 def test_a_counter_that_stops_is_not_extended():
     ticks = pd.DataFrame({"time_s": [0.0, 1.0, 2.0], "generated_tokens_total": [0, 10, None]})
-    assert metrics.generated_tokens(ticks, 0.0, 1.0) == pytest.approx(10.0)
-    assert metrics.generated_tokens(ticks, 0.0, 1.5) is None
-    assert metrics.generated_tokens(ticks, 0.0, math.inf) is None
+    assert metrics.counted(ticks, "generated_tokens_total", 0.0, 1.0) == pytest.approx(10.0)
+    assert metrics.counted(ticks, "generated_tokens_total", 0.0, 1.5) is None
+    assert metrics.counted(ticks, "generated_tokens_total", 0.0, math.inf) is None

@@ -22,8 +22,24 @@ def test_files_are_written_from_the_records(tmp_path):
         "energy",
         "requests served",
     ]
+    of_a_number = {"unit", "estimate", "low", "high", "definition", "sensitive_to"}
+    of_a_number |= {"verdict", "reason", "caveats"}
+    of_the_paper = {"claim", "treatment", "paper", "paper_value", "source", "companions"}
     for entry in claims["claims"]:
         assert entry["source"] == "simulated" and entry["definition"]
+        assert set(entry) == of_a_number | of_the_paper
+        for companion in entry["companions"]:
+            assert set(companion) == of_a_number | {"name"}
+    energy = claims["claims"][1]
+    verdicts = {one["name"]: one["verdict"] for one in energy["companions"]}
+    assert [name for name, verdict in verdicts.items() if verdict is not None] == [
+        "per request",
+        "whole episode",
+        "own period",
+    ]
+    assert all(one["sensitive_to"] for one in energy["companions"] if one["verdict"])
+    for entry in claims["together"]:
+        assert set(entry) == {"treatment", "reading", "reproduced", "verdicts"}
     written = json.loads((folder / "summary.json").read_text())
     assert written["source"] == "simulated"
     assert written["response_source"] == "extractive stand-in"

@@ -6,6 +6,7 @@ import pytest
 from rich.console import Console
 
 from analysis import report, rows, sweep
+from analysis.explain import explain
 from analysis.frames import load_run
 from analysis.summarize import summarize
 from analysis.tables import print_tables
@@ -53,8 +54,60 @@ def test_the_tables_say_all_that_a_run_must_say(summarized):
 
 @pytest.mark.parametrize("width", [80, 100, 160])
 def test_no_table_is_wider_than_the_terminal(summarized, width):
-    lines = printed(summarized, width).splitlines()
-    assert max(len(line) for line in lines if line.startswith(("│", "┃"))) <= width
+    *lines, _, _ = printed(summarized, width).splitlines()  # the last two name the folder
+    assert max(map(len, lines)) <= width
+
+
+def test_a_claim_is_one_line_and_its_definition_is_elsewhere(summarized):
+    """80 columns, the widest estimates."""
+    lines = printed(summarized, 80).splitlines()
+    first = next(number for number, line in enumerate(lines) if line.startswith("claim "))
+    table = lines[first + 2 : first + 8]
+    names = ["end-to-end latency", "energy, window", "per request", "whole episode", "own period"]
+    for name, line in zip([*names, "requests served"], table, strict=True):
+        assert line.strip().startswith(name) and "[" in line
+        assert any(line.rstrip().endswith(word) for word in ("reproduced", "partly"))
+    claims = json.loads((summarized / "claims.json").read_text())["claims"]
+    text = " ".join(" ".join(lines).split())
+    for claim in claims:
+        assert claim["definition"] not in text
+    assert f"python -m analysis.present {summarized} --explain" in text
+
+
+def test_explained_is_every_number_with_its_definition(summarized):
+    console = Console(file=io.StringIO(), width=80)
+    explain(summarized, console)
+    text = " ".join(console.file.getvalue().split())
+    for claim in json.loads((summarized / "claims.json").read_text())["claims"]:
+        for entry in (claim, *claim["companions"]):
+            for words in (entry["definition"], entry["sensitive_to"], rows.estimate(entry)):
+                assert words in text, words
+            assert entry["sensitive_to"] or entry["verdict"] is None or entry is claim
+            for note in (entry["reason"], *entry["caveats"]):
+                assert note in text
+
+
+def test_a_folder_without_claims_has_none_to_explain(tmp_path):
+    console = Console(file=io.StringIO(), width=80)
+    explain(tmp_path, console)
+    assert "no claims to explain" in console.file.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "line"),
+    [
+        ([True, False], "by reading of the energy: a; not by: b"),
+        ([False, False], "by reading of the energy: no reading; not by: a, b"),
+        ([True, None], "by reading of the energy: a; not measured: b"),
+    ],
+)
+def test_the_line_of_the_readings_that_hold_all_three(outcomes, line):
+    together = [
+        {"treatment": "bellman", "reading": name, "reproduced": outcome}
+        for name, outcome in zip("ab", outcomes, strict=True)
+    ]
+    (found,) = rows.at_once(together)
+    assert found == f"all three claims reproduced at once, {line}"
 
 
 def test_not_measured_is_never_zero(tmp_path):
@@ -106,9 +159,13 @@ def test_estimates_as_text(unit, value, low, high, text):
 
 def test_a_percentile_among_lost_requests_is_no_number(tmp_path):
     settings = Synthetic(repeats=2, reject_every={"bellman": 20})
-    text = printed(write_run(tmp_path / "run", settings), 160)
-    row = next(line for line in text.splitlines() if "- p99 of the phase" in line)
-    assert "lost " in row.split("│")[3] and "0.00x" not in text
+    folder = write_run(tmp_path / "run", settings)
+    console = Console(file=io.StringIO(), width=160)
+    summarize(load_run(folder))
+    explain(folder, console)
+    text = console.file.getvalue()
+    lines = [line.strip() for line in text.splitlines()]
+    assert lines[lines.index("p99 of the phase") + 1] == "lost" and "0.00x" not in text
 
 
 def test_a_sweep_is_one_table(tmp_path):
