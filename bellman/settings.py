@@ -170,13 +170,23 @@ def read_episode(values: Mapping[str, Any], name: str, arm: Any) -> EpisodeSetti
 PARTS = ("controller", "adaptation", "admission")
 
 
+@schema
+class ArmPeriod:
+    """The control period of one arm."""
+
+    period_s: Positive
+    """Seconds between two runs of the law; `signal.period_s` where the arm names none."""
+
+
 def read_arm(name: str, values: Any, period_s: float) -> Arm:
-    """Build one arm from its controller, adaptation and admission; raises `ConfigError`."""
+    """Build one arm from its parts, and its own control period if any; raises `ConfigError`."""
     key = f"arms.{name}"
     require(isinstance(values, Mapping), key, values, f"must be a mapping with {', '.join(PARTS)}")
     for entry in values:
-        known = ", ".join(PARTS)
-        require(entry in PARTS, f"{key}.{entry}", values[entry], f"unknown key, known are {known}")
+        known = (*PARTS, "period_s")
+        unknown = f"unknown key, known are {', '.join(known)}"
+        require(entry in known, f"{key}.{entry}", values[entry], unknown)
+    period = build_class(ArmPeriod, {"period_s": values.get("period_s", period_s)}, key)
     adaptation = values.get("adaptation")
     calibrated = False
     if isinstance(adaptation, Mapping):
@@ -187,7 +197,7 @@ def read_arm(name: str, values: Any, period_s: float) -> Arm:
         control=Control(
             build(values.get("controller"), f"{key}.controller"),
             build(values.get("admission"), f"{key}.admission"),
-            period_s,
+            period.period_s,
         ),
         adaptation=build(adaptation, f"{key}.adaptation"),
         calibrated=calibrated,

@@ -1,5 +1,9 @@
-"""Why there is no observation."""
+"""Why there is no observation, or none that a law could use."""
 
 
 class SensorFailed(Exception):
     """The engine's load cannot be known now; says why in one line."""
+
+
+class NotReported(Exception):
+    """A law needs what this engine does not report; names it in one line."""
