@@ -26,21 +26,19 @@ def served_tokens(load: Load, new_tokens: float, horizon_s: float) -> float:
     """Return the tokens that a request which comes now gets within `horizon_s` seconds.
 
     Those in the engine have answers of `load.tokens` on average, those that come of `new_tokens`;
-    a running one ends with probability 1 / mean length a token. What finds no place waits, first
-    come first served: the request has its first token when all before it have places.
+    a running one ends with probability 1 / mean length a token. Places go to who came first, so
+    the request has its first token when all that were there before it have places or are gone.
     """
     dt_s = horizon_s / STEPS
     old, new, served = load.outstanding, 0.0, 0.0
-    ahead = max(0.0, load.outstanding - load.places)
     for _ in range(STEPS):
-        batch = max(1.0, min(old + new, load.places))
+        running_old = min(old, load.places)
+        running_new = min(new, load.places - running_old)
+        batch = max(1.0, running_old + running_new)
         progress = dt_s / max(1e-9, load.base_s + load.sequence_s * batch)
-        if ahead <= 0:
+        if old <= load.places:
             served += progress
-        running = batch / max(1.0, old + new)
-        old_done = min(old, running * old * progress / load.tokens)
-        new_done = min(new, running * new * progress / new_tokens)
-        old -= old_done
-        new += load.arrivals_rps * dt_s - new_done
-        ahead -= old_done + new_done
+        old -= running_old * min(1.0, progress / load.tokens)
+        new -= running_new * min(1.0, progress / new_tokens)
+        new += load.arrivals_rps * dt_s
     return served

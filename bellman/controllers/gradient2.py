@@ -11,6 +11,8 @@ STEEPEST = 0.5
 """The gradient is at least this: one decision halves the scale at most."""
 DRIFTED = 2.0
 RECOVERY = 0.95
+WARM_UP = 10
+"""Periods over which the long average is the plain mean."""
 """While the long average is more than twice the short one it is brought down by this factor."""
 
 
@@ -19,7 +21,9 @@ class Averages:
     """State: the scale, the long average of the latency, and the last observation."""
 
     scale: float = 1.0
-    long_s: float | None = None
+    long_s: float = 0.0
+    averaged: int = 0
+    """Periods in the average, counted while it warms up."""
     window: Window = NOTHING_SEEN
 
     @property
@@ -60,18 +64,15 @@ class Gradient2:
         if short_s is None:
             idle = window.length_s > 0 and window.request_s == 0
             scale = self._towards(state.scale, 1.0) if idle else state.scale
-            return Averages(scale, state.long_s, window.next())
-        long_s = self._averaged(state.long_s, short_s)
+            return Averages(scale, state.long_s, state.averaged, window.next())
+        averaged = min(WARM_UP + 1, state.averaged + 1)
+        weight = 1 / averaged if averaged <= WARM_UP else 2 / (self.long_periods + 1)
+        long_s = state.long_s + weight * (short_s - state.long_s)
         gradient = max(STEEPEST, min(1.0, self.tolerance * long_s / short_s))
         scale = self._towards(state.scale, gradient)
         if long_s > DRIFTED * short_s:
             long_s *= RECOVERY
-        return Averages(scale, long_s, window.next())
-
-    def _averaged(self, long_s: float | None, short_s: float) -> float:
-        if long_s is None:
-            return short_s
-        return long_s + (short_s - long_s) * 2 / (self.long_periods + 1)
+        return Averages(scale, long_s, averaged, window.next())
 
     def _towards(self, scale: float, gradient: float) -> float:
         wanted = scale * gradient + self.headroom

@@ -19,6 +19,7 @@ class Estimates:
 
     steps: StepModel = NOTHING_KNOWN
     arrivals_rps: float = 0.0
+    """Below 0 where requests leave that were not counted as finished."""
     generated: float = 0.0
     """Output tokens, with forgetting."""
     finished: float = 0.0
@@ -88,7 +89,7 @@ class Mpc:
             outstanding=observation.outstanding,
             places=batch_places(observation, estimates.arrivals_rps * dt_s),
             tokens=max(1.0, tokens * estimates.asked_scale),
-            arrivals_rps=estimates.arrivals_rps,
+            arrivals_rps=max(0.0, estimates.arrivals_rps),
             base_s=base_s,
             sequence_s=sequence_s,
         )
@@ -117,7 +118,7 @@ class Mpc:
         steps = old.steps
         if generated > 0 and running > 0:
             steps = steps.add(running, running * dt_s / generated, keep)
-        arrived_rps = max(0.0, now.outstanding - last.outstanding + finished) / dt_s
+        arrived_rps = (now.outstanding - last.outstanding + finished) / dt_s
         toward = 1 - math.exp(-dt_s / self.target_e2e_s)
         arrivals_rps = old.arrivals_rps + toward * (arrived_rps - old.arrivals_rps)
         # Of those in the engine, so many have been replaced by ones asked at the present scale.

@@ -121,7 +121,7 @@ def test_every_part_of_an_arm_is_valid(part):
             f"{LAW}.q_lw=20: unknown key of {LAW}, known are",
         ),
         ("controler=none", "controler=none: unknown key, known are engine, corpus"),
-        ("arm=[none,pidd]", "arm=[none,pidd]: pidd must be one of bellman, bellman_knee"),
+        ("arm=[none,pidd]", "arm=[none,pidd]: pidd must be one of aimd, bellman, bellman_knee"),
         ("arrivals.overload=[", "arrivals.overload=[: no viable alternative"),
     ],
 )
