@@ -120,6 +120,11 @@ def test_every_part_of_an_arm_is_valid(part):
             f"{LAW}.q_lw=20",
             f"{LAW}.q_lw=20: unknown key of {LAW}, known are",
         ),
+        ("+arms.bellman.period_s=0", "arms.bellman.period_s=0: must be greater than 0"),
+        (
+            "+arms.bellman.period=1",
+            "arms.bellman.period=1: unknown key, known are controller, adaptation, admission, peri",
+        ),
         ("controler=none", "controler=none: unknown key, known are engine, corpus"),
         ("arm=[none,pidd]", "arm=[none,pidd]: pidd must be one of aimd, bellman, bellman_knee"),
         ("arrivals.overload=[", "arrivals.overload=[: no viable alternative"),
@@ -167,6 +172,11 @@ def test_a_mistake_is_found_before_anything_runs(override, start, tmp_path):
     assert line.startswith(start)
     assert "\n" not in line
     assert not list(tmp_path.iterdir())
+
+
+def test_an_arm_may_have_a_control_period_of_its_own():
+    settings = read_settings(read_config("arm=[none,dimmer]", "signal.period_s=2"))
+    assert [arm.control.period_s for arm in settings.arms.values()] == [2.0, 0.5]
 
 
 def test_a_mapping_under_a_group_is_not_taken_for_a_variants_name():

@@ -4,6 +4,7 @@ import pandas as pd
 import pytest
 from rich.console import Console
 
+from analysis.gather import gather
 from experiments.execute import execute
 from tests.experiments.conftest import CONF, TINY, read_config
 
@@ -20,7 +21,10 @@ def folder(tmp_path_factory):
         "congestion.q_high=40",
         f"folder={tmp_path_factory.mktemp('run') / 'arms'}",
     )
-    return execute(config, Console(quiet=True), draw=False)
+    with pytest.MonkeyPatch.context() as patch:  # the records are enough
+        patch.setattr("experiments.execute.check_end", lambda _, draw: None)
+        patch.setattr("experiments.execute.finish", lambda run, *_, draw: gather(run.path))
+        return execute(config, Console(quiet=True), draw=False)
 
 
 def test_every_arm_accounts_for_every_request(folder):
