@@ -19,6 +19,7 @@ from analysis.gather import gather
 from analysis.grid.present import grid
 from analysis.kick_the_tires.present import kick_the_tires
 from analysis.made import note_made
+from analysis.ranking.present import arms
 from analysis.replay.present import replay
 from analysis.scores import score
 from analysis.summarize import summarize
@@ -60,6 +61,7 @@ def comparison(folder: Path, console: Console, *, make: bool, draw: bool) -> Non
 
 
 PRESENTERS: dict[str, tuple[Sequence[Step], Presenter]] = {
+    "Arms": (SCORED, arms),
     "Capacity": (FRAMES, capacity),
     "ClaimsMap": (FRAMES, claims_map),
     "Grid": (SCORED, grid),

@@ -1,0 +1,69 @@
+"""Frontier: quality against latency and against energy, and the arms that no other one beats."""
+
+from typing import Any
+
+import matplotlib.pyplot as plt
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from analysis.figures import style
+from analysis.ranking.best import MEASURES
+from analysis.ranking.front import comparable, front
+
+Values = dict[str, Any]
+WIDE_IN = 7.0
+COSTS = (
+    ("congested_e2e_mean_s", "e2e latency under congestion, mean (s)"),
+    ("energy_j_per_good_request", "energy a good request (J)"),
+)
+
+
+def draw(found: Values) -> Figure:
+    """Draw a panel a cost: the fixed lengths joined by a line, the front as steps."""
+    figure, panels = plt.subplots(
+        len(MEASURES), len(COSTS), sharey="row", sharex="col", figsize=(WIDE_IN, 4.6)
+    )
+    for panel_row, (quality, name) in zip(panels, MEASURES.items(), strict=True):
+        for panel, (cost, label) in zip(panel_row, COSTS, strict=True):
+            _panel(panel, found["arms"], quality, cost)
+            panel.grid(visible=True, alpha=0.5)
+            if panel_row is panels[-1]:
+                panel.set_xlabel(label)
+        panel_row[0].set_ylabel(name)
+    style.caption_lines(
+        figure,
+        f"{found['source'].capitalize()}, {found['repeats']} repeats; answers: "
+        f"{found['response_source']}. Dotted: arms that always ask for one length. Filled, and the "
+        "line: no other arm is as good in both. Arms that lose more than 1 % of their requests "
+        "are left out.",
+        [f"INVALID RUN: {reason}" for reason in found["invalid_reasons"][:1]],
+    )
+    return figure
+
+
+def _panel(panel: Axes, arms: list[Values], quality: str, cost: str) -> None:
+    shown = [one for one in arms if comparable(one, quality, cost)]
+    if not shown:
+        style.not_measured(panel, "front", "no arm has both quantities")
+        return
+    best = front(arms, quality, cost)
+    names = {one["arm"] for one in best}
+    fixed = sorted((one for one in shown if one["arm"].startswith("static_")), key=_words)
+    panel.plot(*_line(fixed, quality, cost), color="0.5", linestyle=":", linewidth=0.8)
+    panel.plot(*_line(best, quality, cost), color="0.3", drawstyle="steps-post", linewidth=0.9)
+    for one in shown:
+        x, y = float(one[cost]), float(one[quality]["value"])
+        fill = "full" if one["arm"] in names else "none"
+        panel.plot(x, y, color="0.15", marker="o", markersize=3.5, fillstyle=fill)
+        panel.annotate(
+            one["arm"], (x, y), xytext=(2.5, 2.0), textcoords="offset points", fontsize=5.5
+        )
+    style.log_seconds(panel, "x")
+
+
+def _words(one: Values) -> float:
+    return float(one["words"])
+
+
+def _line(arms: list[Values], quality: str, cost: str) -> tuple[list[float], list[float]]:
+    return [float(one[cost]) for one in arms], [float(one[quality]["value"]) for one in arms]

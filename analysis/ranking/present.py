@@ -1,0 +1,129 @@
+"""What many arms show side by side: one table, a ranking, a Pareto front, and equal lengths."""
+
+from pathlib import Path
+from typing import Any
+
+from rich import box
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from analysis import read, rows
+from analysis.frames import load_run
+from analysis.plain import NOT_MEASURED, add_row, number, percent, seconds
+from analysis.ranking import best
+from analysis.ranking.results import at_equal_length, ranking
+from analysis.summarize import summarize
+from bellman.records import write_json
+
+RESULTS = "ranking.json"
+OWN = "mpc"
+"""Our own best law, which is compared with the other shortening arms at equal quality."""
+STATIC = "static_"
+"""What the names of the arms begin with that always ask for one length."""
+HEADER = ("arm", "SLO", "e2e\nmean", "e2e\np99", "J/good", "lost", "words", "R-1 F1", "recall")
+NOTE = (
+    "e2e: of the congested phase, the mean of the answered requests, p99 of all (a lost one is "
+    "inf); J/good: energy of the episode / requests that met the SLO; R-1: ROUGE-1"
+)
+
+
+def arms(folder: Path, console: Console, *, make: bool, draw: bool) -> None:
+    """Print the tables; with `make`, first write ranking.json and, by `draw`, the figures."""
+    if make:
+        summarize(load_run(folder))
+        write_json(results(folder), folder / RESULTS)
+    found = read.json_file(folder / RESULTS, {})
+    if make and draw:
+        # Imported here: a run that is only shown again does not wait for the drawing library.
+        from analysis.figures import frontier, ranking_of_arms, style  # noqa: PLC0415
+
+        target = folder / "figures"
+        target.mkdir(exist_ok=True)
+        style.use_style()
+        style.save(ranking_of_arms.draw(found), target, "ranking")
+        style.save(frontier.draw(found), target, "frontier")
+    for warning in rows.warnings(read.json_file(folder / "summary.json", {})):
+        console.print(warning, style="bold red", markup=False)
+    console.print(ranking_table(found))
+    console.print(NOTE, style="dim", markup=False)
+    for line in found["own_law"]:
+        console.print(line, markup=False)
+    if found["equal_length"]:
+        console.print(equal_length_table(found))
+    console.print(f"records, figures and {RESULTS}: {folder}", markup=False, soft_wrap=True)
+
+
+def results(folder: Path) -> dict[str, Any]:
+    """Return the content of ranking.json, from summary.json."""
+    summary = read.json_file(folder / "summary.json", {})
+    found = ranking(summary)
+    static = [one["arm"] for one in found if one["arm"].startswith(STATIC)]
+    return {
+        "source": summary["source"],
+        "response_source": summary["response_source"],
+        "baseline": summary["baseline"],
+        "repeats": len(summary["repeats"]),
+        "invalid_reasons": summary["invalid_reasons"],
+        "slo": summary["slo"],
+        "arms": found,
+        "equal_length": at_equal_length(found, static),
+        "own_law": best.sentences(found, OWN, summary["baseline"]),
+    }
+
+
+def ranking_table(found: dict[str, Any]) -> Table:
+    """Build the table of all arms, the highest SLO attainment first."""
+    title = f"every arm by SLO attainment ({found['source']}, {found['repeats']} repeats)"
+    table = Table(
+        title=escape(title), title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0)
+    )
+    for name in HEADER:
+        table.add_column(name, justify="left" if name == "arm" else "right", overflow="fold")
+    for one in found["arms"]:
+        add_row(
+            table,
+            one["arm"],
+            percent(one["slo_attainment"]),
+            seconds(one["congested_e2e_mean_s"]),
+            seconds(one["congested_e2e_p99_s"]),
+            number(one["energy_j_per_good_request"]),
+            percent(one["lost_share"]),
+            number(one["words"]),
+            score(one["rouge1_f1"]),
+            score(one["rouge1_recall"]),
+        )
+    return table
+
+
+def equal_length_table(found: dict[str, Any]) -> Table:
+    """Build the table of the arms beside answers of one length with the same mean."""
+    table = plain_table(f"beside fixed lengths with the same mean words ({found['source']})")
+    for name in ("arm", "words", "SLO", "fixed", "e2e mean", "fixed", "J/good", "fixed", "between"):
+        table.add_column(name, justify="left" if name in {"arm", "between"} else "right")
+    for one in found["equal_length"]:
+        own, static = one["own"], one["static"]
+        cells = [
+            text(part[name])
+            for name, text in (
+                ("slo_attainment", percent),
+                ("congested_e2e_mean_s", seconds),
+                ("energy_j_per_good_request", number),
+            )
+            for part in (own, static)
+        ]
+        between = ", ".join(one["between"])
+        add_row(table, one["arm"], number(one["words"]), *cells, between)
+    return table
+
+
+def plain_table(title: str) -> Table:
+    """Return an empty table without a frame."""
+    return Table(
+        title=escape(title), title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0)
+    )
+
+
+def score(found: dict[str, Any]) -> str:
+    """Return a mean score."""
+    return NOT_MEASURED if found["value"] is None else f"{found['value']:.3f}"
