@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.table import Table
 
 from analysis import read
-from analysis.claims_map import together
+from analysis.claims_map import why
 from analysis.claims_map.results import ENERGY, LATENCY, RESULTS, SERVED, write_results
 from analysis.plain import add_row
 from bellman.records import write_text
@@ -19,7 +19,7 @@ def claims_map(folder: Path, console: Console, *, make: bool, draw: bool) -> Non
     """Print the counts and why; with `make`, first write both and, by `draw`, the figures."""
     found = write_results(folder) if make else read.json_file(folder / RESULTS, {})
     if make:
-        write_text(together.why(found) + "\n", folder / WHY)
+        write_text(why.paragraph(found) + "\n", folder / WHY)
     if make and draw:
         # Imported here: a run that is only shown again does not wait for the drawing library.
         from analysis.figures import claims_map as maps  # noqa: PLC0415
@@ -34,22 +34,22 @@ def claims_map(folder: Path, console: Console, *, make: bool, draw: bool) -> Non
         for reason in point["invalid_reasons"][:1]:
             console.print(f"invalid: {point['axes']}: {reason}", style="bold red", markup=False)
     console.print(counts_table(found))
-    console.print(together.why(found), markup=False)
+    console.print(why.paragraph(found), markup=False)
     console.print(f"records, figures, {RESULTS} and {WHY}: {folder}", markup=False, soft_wrap=True)
 
 
 def counts_table(found: dict[str, Any]) -> Table:
     """Build the table: a row a grid, how many of its points reach each figure."""
     points = found["points"]
-    energy = together.names(points, ENERGY)
-    first = [names[0] for unit in (LATENCY, SERVED) if (names := together.names(points, unit))]
+    energy = why.names(points, ENERGY)
+    first = [names[0] for unit in (LATENCY, SERVED) if (names := why.names(points, unit))]
     table = Table(title=f"points where a claim holds ({found['source']})", title_justify="left")
     for name in ["grid", "points", *first, *energy]:
         table.add_column(name, overflow="fold", justify="left" if name == "grid" else "right")
     table.add_column("all three,\nby some energy", justify="right")
     for name, axes in found["grids"].items():
         own = [point for point in points if set(point["axes"]) == set(axes)]
-        counts = [together.count(own, reading) for reading in [*first, *energy]]
-        all_three = sum(bool(together.together(point)) for point in own)
+        counts = [why.count(own, reading) for reading in [*first, *energy]]
+        all_three = sum(bool(why.at_once(point)) for point in own)
         add_row(table, name, str(len(own)), *map(str, [*counts, all_three]))
     return table

@@ -1,7 +1,6 @@
 """Every reading of the paper's claims at every point of the map, and whether it holds there."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,10 +8,10 @@ import numpy as np
 import pandas as pd
 
 from analysis.claims import assess
-from analysis.energy_claim import FORMULA
 from analysis.frames import Records, Run
 from analysis.summarize import jsonable
-from analysis.verdict import Claim, judge
+from analysis.together import together
+from analysis.verdict import Claim
 from bellman.load.schedule import CONGESTED
 from bellman.records import write_json
 
@@ -52,30 +51,29 @@ def point_results(axes: Mapping[str, Any], run: Run) -> Values:
         "invalid_reasons": run.invalid_reasons,
         "capacity_rps": run.capacity.get("capacity_rps"),
         "readings": [reading for claim in claims for reading in readings(claim)],
+        "together": {one["reading"]: one["reproduced"] for one in together(claims)},
         "window": {arm: window(run, arm) for arm in run.arms},
     }
 
 
 def readings(claim: Claim) -> list[Values]:
-    """Return the claim as it is defined, then what it is by its other definitions."""
-    others = [
-        judge(replace(claim, name=f"{claim.name}: {one.name}", estimate=one.estimate))
-        for one in claim.companions
-        if one.unit == claim.unit != SERVED  # tokens served are another quantity
-        and one.name != FORMULA  # no measurement
-    ]
+    """Return the claim as it is defined, then its other readings that have a verdict."""
+    found = [(claim.name, claim.estimate, claim.verdict)]
+    for one in claim.companions:
+        if one.verdict is not None:
+            found.append((f"{claim.name}: {one.name}", one.estimate, one.verdict))
     measured = claim.verdict != "not measured"
     return [
         {
-            "reading": one.name,
-            "unit": one.unit,
-            "paper_value": one.paper_value,
-            "estimate": one.estimate.value,
-            "low": one.estimate.low,
-            "high": one.estimate.high,
-            "holds": measured and one.verdict == "reproduced",
+            "reading": name,
+            "unit": claim.unit,
+            "paper_value": claim.paper_value,
+            "estimate": estimate.value,
+            "low": estimate.low,
+            "high": estimate.high,
+            "holds": measured and verdict == "reproduced",
         }
-        for one in [claim, *others]
+        for name, estimate, verdict in found
     ]
 
 

@@ -11,10 +11,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from analysis.claims_map import together
+from analysis.claims_map import why
 from analysis.claims_map.results import ENERGY, LATENCY, SERVED
 from analysis.figures import style
 from analysis.grid.present import text as axis_text
+from analysis.together import READINGS
 
 Values = dict[str, Any]
 WIDE_IN = 7.0
@@ -25,6 +26,9 @@ TITLES = {
     "requests served": "requests served more (%)",
 }
 """Of the claims as they are defined; other readings of the energy are named after it."""
+
+LETTERS = dict(zip(READINGS, "creoO", strict=True))
+"""What stands for a reading in the panel of all three claims."""
 
 
 def draw(found: Values) -> Iterator[tuple[str, Figure]]:
@@ -44,8 +48,8 @@ def draw(found: Values) -> Iterator[tuple[str, Figure]]:
 def shown_readings(found: Values) -> list[str]:
     """Return the readings that are drawn: the claims as defined, and every one of the energy."""
     points = found["points"]
-    first = [names[0] for unit in (LATENCY, SERVED) if (names := together.names(points, unit))]
-    return [*first, *together.names(points, ENERGY)]
+    first = [names[0] for unit in (LATENCY, SERVED) if (names := why.names(points, unit))]
+    return [*first, *why.names(points, ENERGY)]
 
 
 def grid_figure(
@@ -80,7 +84,7 @@ def grid_figure(
     for panel in panels[:, 0]:
         panel.set_ylabel(short(down))
     shared = "".join(f", {short(key)} {axis_text(value)}" for key, value in common.items())
-    style.caption_lines(figure, f"{name}{shared}. {legend(found)} {letters_legend(found)}")
+    style.caption_lines(figure, f"{name}{shared}. {legend(found)} {letters_legend()}")
     return figure
 
 
@@ -111,14 +115,14 @@ def lines_figure(found: Values, lines: Mapping[str, list[Any]]) -> Figure:
 def price_figure(found: Values) -> Figure:
     """Draw the saving in the window against the latency ratio, all points."""
     figure, axes = plt.subplots(figsize=(style.WIDTH_IN, 2.5))
-    latency, energy = (together.names(found["points"], unit)[:1] for unit in (LATENCY, ENERGY))
+    latency, energy = (why.names(found["points"], unit)[:1] for unit in (LATENCY, ENERGY))
     points = [
-        (ratio, 100 * saving, bool(together.together(point)))
+        (ratio, 100 * saving, bool(why.at_once(point)))
         for point in found["points"]
         if latency
         and energy
-        and (ratio := together.value(point, latency[0])) is not None
-        and (saving := together.value(point, energy[0])) is not None
+        and (ratio := why.value(point, latency[0])) is not None
+        and (saving := why.value(point, energy[0])) is not None
     ]
     for chosen, look in ((False, "none"), (True, "full")):
         some = [(ratio, saving) for ratio, saving, holds in points if holds is chosen]
@@ -133,7 +137,7 @@ def price_figure(found: Values) -> Figure:
                 label="all three claims, by some reading of the energy" if chosen else "not all",
             )
     style.log_seconds(axes, "x")
-    axes.axvspan(8.0 / together.ABOUT, 8.0 * together.ABOUT, color="0.9", linewidth=0, zorder=0)
+    axes.axvspan(8.0 / why.ABOUT, 8.0 * why.ABOUT, color="0.9", linewidth=0, zorder=0)
     axes.axhline(25.0, color="0.4", linewidth=0.8, linestyle="--")
     axes.set(xlabel="e2e latency, times lower", ylabel="energy less in the window (%)")
     if points:
@@ -141,7 +145,7 @@ def price_figure(found: Values) -> Figure:
     style.caption_lines(
         figure,
         f"{str(found['source']).capitalize()}, every point of the map. Dashed: the paper's 25 %; "
-        f"grey: a ratio within {together.ABOUT:g} of its 8.",
+        f"grey: a ratio within {why.ABOUT:g} of its 8.",
     )
     return figure
 
@@ -182,9 +186,9 @@ def both(
     for (row, column), _ in np.ndenumerate(share):
         point = points[row][column]
         if point is not None and not point["invalid_reasons"]:
-            names = together.together(point)
+            names = why.at_once(point)
             share[row, column] = float(bool(names))
-            written[row, column] = "".join(map(letter, names)) or "-"
+            written[row, column] = "".join(LETTERS[name] for name in names) or "-"
     heat(panel, share, written, share == 1.0, ticks)
     panel.set_title("all three at once", fontsize=7)
 
@@ -238,16 +242,10 @@ def title(reading: str) -> str:
     return TITLES.get(reading, f"{claim} less, {other} (%)")
 
 
-def letter(reading: str) -> str:
-    """Return the letter that stands for a reading of the energy."""
-    return (reading.partition(": ")[2] or "in the window")[0]
-
-
-def letters_legend(found: Values) -> str:
+def letters_legend() -> str:
     """Say what the letters of the last panel mean."""
-    names = together.names(found["points"], ENERGY)
-    meant = ", ".join(f"{letter(name)} {together.place(name)}" for name in names)
-    return f"All three at once, by the energy: {meant}."
+    meant = ", ".join(f"{letter} {reading}" for reading, letter in LETTERS.items())
+    return f"All three at once, by the reading of the energy: {meant}."
 
 
 def legend(found: Values) -> str:

@@ -37,15 +37,12 @@ def holds(point: Values, name: str) -> bool:
     return any(one["holds"] for one in point["readings"] if one["reading"] == name)
 
 
-def together(point: Values) -> list[str]:
+def at_once(point: Values) -> list[str]:
     """Return the readings of the energy by which all three claims hold at a point."""
-    others = [next(iter(of_unit(point, unit)), None) for unit in (LATENCY, SERVED)]
-    if not all(other is not None and other["holds"] for other in others):
-        return []
-    return [reading["reading"] for reading in of_unit(point, ENERGY) if reading["holds"]]
+    return [name for name, reproduced in point["together"].items() if reproduced]
 
 
-def why(found: Values) -> str:
+def paragraph(found: Values) -> str:
     """Return one paragraph, every number of which is counted from the points."""
     points = [point for point in found["points"] if not point["invalid_reasons"]]
     latency, energy, served = (names(points, unit) for unit in (LATENCY, ENERGY, SERVED))
@@ -62,13 +59,14 @@ def why(found: Values) -> str:
         f"paper's figure at {count(points, latency[0])}, the requests served at "
         f"{count(points, served[0])}.",
         "Less energy reaches it "
-        + ", ".join(f"{count(points, name)} times {place(name)}" for name in energy)
-        + "; all three together "
+        + ", ".join(f"{place(name)} {count(points, name)}" for name in energy)
+        + " times.",
+        "All three together hold, by the reading of the energy: "
         + ", ".join(
-            f"{sum(name in together(point) for point in points)} times {place(name)}"
-            for name in energy
+            f"{name} {sum(name in at_once(point) for point in points)}"
+            for name in dict.fromkeys(name for point in points for name in point["together"])
         )
-        + ".",
+        + " times.",
         in_the_window(points, latency[0], energy[0], paper, found),
     ]
     return " ".join(sentences)
