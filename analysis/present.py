@@ -30,6 +30,7 @@ from bellman.errors import ConfigError, RunError
 from bellman.records import write_json
 from bellman.run_folder import (
     DONE,
+    FAILED,
     INTERRUPTED,
     RECORDED,
     RUNNING,
@@ -55,7 +56,8 @@ def comparison(folder: Path, console: Console, *, make: bool, draw: bool) -> Non
         from analysis.figures import draw as draw_figures  # noqa: PLC0415
         from analysis.report import write  # noqa: PLC0415
 
-        draw_figures(run)
+        if len(run.requests):
+            draw_figures(run)
         write(folder)
     print_tables(folder, console)
 
@@ -96,6 +98,9 @@ def present(folder: Path, console: Console, *, make: bool = True, draw: bool = T
     if make:
         for step in steps:
             step(folder)
+    status = read_status(folder)
+    if status is not None and status["status"] == FAILED:
+        console.print(f"failed run: {status['reason']}", style="bold red", markup=False)
     presenter(folder, console, make=make, draw=draw)
     if make and draw:
         note_made(folder)

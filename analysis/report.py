@@ -30,6 +30,7 @@ def write(folder: Path) -> Path:
         title=f"{folder.parent.name} / {folder.name}",
         summary=summary,
         warnings=rows.warnings(summary),
+        nothing=rows.nothing_compared(summary),
         source_line=rows.source_line(summary),
         claims=rows.papers_claims(claims["claims"]),
         at_once=rows.at_once(claims["together"]),

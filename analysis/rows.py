@@ -78,6 +78,13 @@ def warnings(summary: Values) -> list[str]:
     return found
 
 
+def nothing_compared(summary: Values) -> str | None:
+    """Return why there is no table: every number would be n/a; None where there are any."""
+    if any(arm["complete_repeats"] for arm in summary["arms"].values()):
+        return None
+    return "nothing to compare: no repeat ran to its end"
+
+
 def source_line(summary: Values) -> str:
     """Return the line over every table: source, answers, repeats, capacity and length."""
     parts = [summary["source"], f"answers: {summary['response_source']}"]

@@ -34,6 +34,11 @@ def print_tables(folder: Path, console: Console) -> None:
     claims = read.json_file(folder / "claims.json", {})
     for warning in rows.warnings(summary):
         console.print(warning, style="bold red", markup=False)
+    nothing = rows.nothing_compared(summary)
+    if nothing is not None:
+        console.print(nothing, markup=False)
+        console.print(f"records: {folder}", markup=False, soft_wrap=True)
+        return
     console.print(rows.source_line(summary), style="bold", markup=False)
     papers = rows.papers_claims(claims["claims"])
     if papers:

@@ -98,10 +98,11 @@ def execute(
     with claim_folder(run.path, run.identity) as folder:
         claimed(run.path)
         failures = record(run, folder, console)
-        finish(run, folder, console, draw=draw)
         if failures:
             reason = failures_in_words(failures)
-            folder.set_status(FAILED, reason)
+            folder.set_status(FAILED, reason)  # before it is shown: the failure comes first
+        finish(run, folder, console, draw=draw)
+        if failures:
             raise RunError(reason)
         if folder.found != DONE:
             folder.set_status(DONE)
@@ -123,8 +124,9 @@ def record(run: Prepared, folder: RunFolder, console: Console) -> list[Outcome]:
         failures, ran = run_study(
             run.settings, Place(run.path, console, run.engine.source, run.parts), begin
         )
-        if ran:
+        if ran or folder.found != DONE:  # what an earlier start ended with is over
             folder.set_status(RECORDED)
+        if ran:
             write_provenance(run.path, made_with, run.engine)  # with what the engine found out
     except BaseException as error:
         end_early(folder, error)

@@ -1,6 +1,7 @@
 """The same command does what is missing: after a kill, a failure, an edit."""
 
 import hashlib
+import io
 import json
 import random
 import shutil
@@ -116,21 +117,31 @@ def test_a_failed_episode_is_named_and_costs_its_own_comparison_alone(tmp_path, 
     summary = json.loads((folder / "summary.json").read_text())
     counts = {arm: values["complete_repeats"] for arm, values in summary["arms"].items()}
     assert counts == {"none": [0, 1], "bellman": [0, 1], "threshold": [0]}
+    assert summary["cut_short"] == "failed"
 
     before = written(folder)
     run(folder, three)
     assert len(set(written(folder)) - set(before)) == 1
     assert json.loads((folder / "status.json").read_text())["status"] == "done"
     assert json.loads((folder / "claims.json").read_text())["repeats"]["threshold"] == [0, 1]
+    assert json.loads((folder / "summary.json").read_text())["cut_short"] is None
 
 
 def test_an_unexpected_error_leaves_its_traceback_in_the_episodes_folder(tmp_path, monkeypatch):
     def fail(cell, folder, parts, watch):
         raise ZeroDivisionError("by nothing")
 
+    shown = io.StringIO()
+    config = read_config(*SMALL, f"folder={tmp_path / 'run'}")
     with monkeypatch.context() as patch, pytest.raises(RunError, match=r"4 episodes failed"):
         patch.setattr(EpisodeCell, "run", fail)
-        run(tmp_path / "run")
+        execute(config, Console(file=shown, width=200))
+    after_progress = shown.getvalue().partition("failed run: ")[2]
+    assert after_progress.startswith("4 episodes failed (1/2 none: ZeroDivisionError: by nothing")
+    assert "nothing to compare: no repeat ran to its end" in after_progress
+    assert "n/a" not in after_progress and "claims of the paper" not in after_progress
+    page = (tmp_path / "run" / "report.html").read_text()
+    assert "nothing to compare" in page and "<h2>Arms</h2>" not in page
     errors = list((tmp_path / "run").glob("episodes/*/error.txt"))
     assert len(errors) == 4
     assert "ZeroDivisionError: by nothing" in errors[0].read_text()
