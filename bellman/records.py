@@ -85,7 +85,7 @@ class TimelineRow:
     waiting: int | None
     running: int | None
     kv_usage: float | None
-    word_budget: int
+    word_budget: int | None
     """The budget that the application would ask for now."""
     energy_j: float | None
     """Joules since the meter's start."""

@@ -95,7 +95,7 @@ class Timeline:
             waiting=observation.waiting if observation else None,
             running=observation.running if observation else None,
             kv_usage=observation.kv_usage if observation else None,
-            word_budget=self._app.decide().word_budget,
+            word_budget=self._app.word_budget(),
             energy_j=reading.energy_j,
             power_w=mean_power_w(self._last_reading, reading) if self._last_reading else None,
             prompt_tokens_total=observation.prompt_tokens_total if observation else None,

@@ -13,14 +13,17 @@ from rich.console import Console
 from analysis.made import is_made
 from analysis.present import present
 from bellman import interruption, provenance
+from bellman.adaptation.base import form_of
+from bellman.adaptation.static import Static
 from bellman.app.budget import BudgetRules
 from bellman.app.length_compliance import asked_words
 from bellman.corpus.base import Corpus
 from bellman.engines.base import Engine
 from bellman.episode import Arm
-from bellman.errors import ConfigError, RunError
+from bellman.errors import ConfigError, RunError, require
 from bellman.records import write_json, write_text
 from bellman.redact import conceal, learn, redact
+from bellman.responses.base import NO_CONCISE
 from bellman.run_folder import (
     DONE,
     FAILED,
@@ -191,6 +194,18 @@ def check_asked_words(rules: BudgetRules, arm: Arm, engine: Engine) -> None:
             True,
             "needs a recorded response bank (engine/bank=recorded)",
         )
+    adaptation = arm.adaptation
+    if form_of(adaptation) == "concise" and not engine.answers_concise:
+        raise ConfigError(
+            f"arms.{arm.name}.adaptation",
+            type(adaptation).__name__,
+            f"the response bank ({engine.response_source}) {NO_CONCISE}",
+        )
+    if isinstance(adaptation, Static):
+        ladder = ", ".join(map(str, rules.ladder_words))
+        key = f"arms.{arm.name}.adaptation.words"
+        on_ladder = adaptation.words in rules.ladder_words
+        require(on_ladder, key, adaptation.words, f"must be a budget of the application: {ladder}")
     for budget_words in rules.ladder_words:
         asked = asked_words(
             budget_words, calibrated=arm.calibrated, length_compliance=engine.length_compliance

@@ -23,7 +23,7 @@ from omegaconf import OmegaConf
 from rich.console import Console
 from rich.progress import Progress
 
-from bellman.app.prompt import TEMPLATE, summary_prompt
+from bellman.app.prompt import CONCISE_TEMPLATE, TEMPLATE, summary_prompt
 from bellman.build import build
 from bellman.corpus.base import Corpus
 from bellman.engines.base import Completion, Request, RequestFailed
@@ -41,6 +41,8 @@ LADDER = [round(300 / 2 ** (k / 2)) for k in range(9)]
 TOKENS_PER_WORD = 3
 MARGIN_TOKENS = 64
 """`max_tokens` = 3 tokens a word + 64: far above a model that obeys, short of endless loops."""
+CONCISE_TOKENS = 1024
+"""`max_tokens` where no number of words is asked for."""
 TIMEOUT_S = 3600.0
 PROVENANCE = "bellman_provenance.json"
 
@@ -50,7 +52,7 @@ class Answer:
     """One row of the bank."""
 
     document_id: str
-    asked_words: int
+    asked_words: int | None
     text: str
     words: int
     output_tokens: int
@@ -64,7 +66,8 @@ class Question:
 
     document_id: str
     document_text: str
-    asked_words: int
+    asked_words: int | None
+    """None: to be concise."""
 
 
 def load_corpus(name: str, overrides: list[str]) -> Corpus:
@@ -92,12 +95,14 @@ def journal_of(output: Path, metadata: dict[str, Any]) -> Path:
 
 def request_of(index: int, question: Question) -> Request:
     """Return the request as the application would send it, with a generous token limit."""
+    words = question.asked_words
+    limit = CONCISE_TOKENS if words is None else TOKENS_PER_WORD * words + MARGIN_TOKENS
     return Request(
         request_id=index,
         document_id=question.document_id,
         prompt=summary_prompt(question.document_text, question.asked_words),
         asked_words=question.asked_words,
-        max_tokens=TOKENS_PER_WORD * question.asked_words + MARGIN_TOKENS,
+        max_tokens=limit,
     )
 
 
@@ -174,30 +179,35 @@ async def run(arguments: argparse.Namespace) -> str:
         "corpus": corpus.name,
         "text_digests": corpus.text_digests,
     }
+    asks: list[int | None] = list(arguments.asked_words)
+    if arguments.concise:
+        asks.append(None)
+        metadata["concise_prompt_template"] = CONCISE_TEMPLATE
+        metadata["concise_max_tokens"] = CONCISE_TOKENS
     journal = journal_of(arguments.output, metadata)
     known = read_json_lines(journal, RECORDED_RESPONSES) if journal.exists() else None
     done = set() if known is None else {answer_key(row) for row in known.to_pylist()}
     questions = [
         Question(document.document_id, document.text, asked_words)
         for document in corpus.documents
-        for asked_words in arguments.asked_words
+        for asked_words in asks
         if (document.document_id, asked_words) not in done
     ]
     server = ChatServer(root_url, served, TIMEOUT_S, decoding)
     with JsonLinesWriter(journal) as writer:
         await record(server, questions, writer, arguments.concurrency)
-    table = in_order(read_json_lines(journal, RECORDED_RESPONSES), corpus, arguments.asked_words)
+    table = in_order(read_json_lines(journal, RECORDED_RESPONSES), corpus, asks)
     recorded_utc = datetime.now(UTC).isoformat(timespec="seconds")
     write_recorded(table, {**metadata, "recorded_utc": recorded_utc}, arguments.output)
     return f"{arguments.output}: {table.num_rows} answers, {len(questions)} of them new"
 
 
-def answer_key(row: dict[str, Any]) -> tuple[str, int]:
+def answer_key(row: dict[str, Any]) -> tuple[str, int | None]:
     """Return what an answer is looked up by."""
     return row["document_id"], row["asked_words"]
 
 
-def in_order(table: pa.Table, corpus: Corpus, asked_words: list[int]) -> pa.Table:
+def in_order(table: pa.Table, corpus: Corpus, asked_words: list[int | None]) -> pa.Table:
     """Sort the answers by document, in the corpus's order, and asked words."""
     rows = {answer_key(row): row for row in table.to_pylist()}
     keys = [(d.document_id, asked) for d in corpus.documents for asked in asked_words]
@@ -212,6 +222,9 @@ def main() -> int:
     parser.add_argument("--corpus", default="aclsum", help="a file of conf/corpus")
     parser.add_argument("--set", nargs="*", default=[], help="corpus options, e.g. path=my.jsonl")
     parser.add_argument("--asked-words", type=int, nargs="+", default=LADDER)
+    parser.add_argument(
+        "--concise", action="store_true", help="record the prompt that asks to be concise, too"
+    )
     parser.add_argument("--sampling", default='{"temperature": 0.0}', help="JSON; %(default)s")
     parser.add_argument("--model-folder", type=Path, help="prepared folder that the server loaded")
     parser.add_argument("--revision", help="of the model, where it has no prepared folder")

@@ -62,6 +62,10 @@ class BudgetRules:
         tokens = self.guard_ratio * asked_words / self.words_per_token
         return math.ceil(tokens) + self.guard_margin_tokens
 
+    def tokens(self, words: int) -> int:
+        """Return how many tokens so many words are."""
+        return math.ceil(words / self.words_per_token)
+
 
 @lru_cache(maxsize=1024)  # a level holds for many requests
 def _nearest_rung(rungs: tuple[int, ...], wanted_words: float) -> int:

@@ -29,10 +29,10 @@ class PromptBook:
         self._documents = documents
         self._count_tokens = count_tokens
         self._words_per_token = words_per_token
-        self._prompts: dict[tuple[str, int], Prompt] = {}
+        self._prompts: dict[tuple[str, int | None], Prompt] = {}
 
-    def prompt(self, document_id: str, asked_words: int) -> Prompt:
-        """Return the prompt that asks for at most `asked_words` words about the document."""
+    def prompt(self, document_id: str, asked_words: int | None) -> Prompt:
+        """Return the prompt about the document (`bellman.app.prompt.summary_prompt`)."""
         key = (document_id, asked_words)
         prompt = self._prompts.get(key)
         if prompt is None:

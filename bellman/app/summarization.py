@@ -9,6 +9,7 @@ from bellman.app.budget import BudgetRules
 from bellman.app.prompts import PromptBook
 from bellman.app.texts import TextStore
 from bellman.engines.base import Completion, EngineSession, Request, RequestFailed
+from bellman.errors import RunError
 from bellman.load.schedule import ScheduledRequest
 from bellman.records import RequestRecord
 from bellman.signal import SignalReceiver
@@ -48,6 +49,11 @@ class SummarizationApp:
         """Pick the word budget for a request sent now."""
         return decide(self.receiver.last, self._loop.time(), self._adaptation, self._rules)
 
+    def word_budget(self) -> int | None:
+        """Return what a request sent now would ask for; None where it names no number."""
+        ask = self.decide()
+        return None if ask.words(self._rules) is None else ask.word_budget
+
     def intend(
         self, scheduled: ScheduledRequest, repeat: int, arm: str, source: Source
     ) -> RequestRecord:
@@ -80,14 +86,16 @@ class SummarizationApp:
     def prepare(self, scheduled: ScheduledRequest, record: RequestRecord) -> Request:
         """Decide what is asked, note it in the record, and return the request to be sent now."""
         ask = self.decide()
-        asked_words = self._asked_words(ask.word_budget)
+        words = ask.words(self._rules)
+        asked_words = None if words is None else self._asked_words(words)
         prompt = self._prompts.prompt(scheduled.document_id, asked_words)
         record.level = ask.level
         record.level_age_s = ask.level_age_s
-        record.scale = ask.word_budget / self._rules.default_words
-        record.word_budget = ask.word_budget
+        if words is not None:
+            record.scale = ask.word_budget / self._rules.default_words
+            record.word_budget = ask.word_budget
         record.asked_words = asked_words
-        record.max_tokens = self._rules.max_tokens(asked_words)
+        record.max_tokens = ask.max_tokens(asked_words, self._rules)
         record.sent_s = self._loop.time() - self._start_s
         return Request(
             request_id=scheduled.request_id,
@@ -96,7 +104,7 @@ class SummarizationApp:
             asked_words=asked_words,
             max_tokens=record.max_tokens,
             prompt_tokens=scheduled.prompt_tokens or prompt.tokens,
-            forced_output_tokens=self._forced_tokens(scheduled.output_tokens, ask.word_budget),
+            forced_output_tokens=self._forced_tokens(scheduled.output_tokens, record.word_budget),
             priority=scheduled.priority or 0,
             hash_ids=scheduled.hash_ids or (),
         )
@@ -113,10 +121,15 @@ class SummarizationApp:
         record.reason = f"no complete answer within {self.request_timeout_s:g} s"
         record.ended_s = self._loop.time() - self._start_s
 
-    def _forced_tokens(self, trace_tokens: int | None, word_budget: int) -> int | None:
+    def _forced_tokens(self, trace_tokens: int | None, word_budget: int | None) -> int | None:
         """Scale a trace's output length as the word budget scales the default length."""
         if trace_tokens is None:
             return None
+        if word_budget is None:
+            raise RunError(
+                "the arrivals set how long answers are, and nobody has measured how much `be "
+                "concise` shortens those: choose arrivals without lengths, or another adaptation"
+            )
         return max(1, round(trace_tokens * word_budget / self._rules.default_words))
 
     def complete(self, record: RequestRecord, completion: Completion) -> None:

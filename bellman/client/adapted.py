@@ -7,7 +7,7 @@ import openai
 from openai import resources
 from openai.resources.responses import AsyncResponses, Responses
 
-from bellman.adaptation.base import Adaptation
+from bellman.adaptation.base import Adaptation, form_of
 from bellman.adaptation.linear import Linear
 from bellman.app.budget import BudgetRules
 from bellman.client.calls import AsyncCalls, SyncCalls, Terms
@@ -138,6 +138,8 @@ def adapt(
     they name none. `rules` are further entries of `BudgetRules` than the experiments' own. A level
     received more than `forget_after_s` ago counts as none. Raises `ConfigError`.
     """
+    by_words = "must shorten by words (bellman.adaptation)"
+    require(form_of(adaptation) == "words", "adaptation", adaptation, by_words)
     require(placeholder != "", "placeholder", placeholder, "must be a text or None")
     require(forget_after_s > 0, "forget_after_s", forget_after_s, "must be greater than 0")
     words = BudgetRules(task=task, default_words=default_words, **{**RULES, **rules})

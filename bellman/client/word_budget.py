@@ -53,7 +53,7 @@ class WordBudget:
             return decide(signal, now_s, self._adaptation, self._rules)
         except Exception as error:
             self._count_failure(error)
-            return decide(None, now_s, self._adaptation, self._rules)
+            return Ask(None, None, self._rules.default_words)
 
     @property
     def words(self) -> int:

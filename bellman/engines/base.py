@@ -25,7 +25,8 @@ class Request:
     request_id: int
     document_id: str
     prompt: str
-    asked_words: int
+    asked_words: int | None
+    """Words that the prompt names; None where it asks to be concise."""
     max_tokens: int
     prompt_tokens: int | None = None
     """Known or estimated prompt length; a real engine reports its own."""
@@ -190,6 +191,10 @@ class Engine(Protocol):
     @property
     def length_compliance(self) -> LengthCompliance | None:
         """Mean words written by words asked for, where the engine has a recorded bank."""
+
+    @property
+    def answers_concise(self) -> bool:
+        """Whether it has answers to the prompt that names no number of words."""
 
     @property
     def loop_factory(self) -> Callable[[], asyncio.AbstractEventLoop] | None:

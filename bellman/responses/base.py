@@ -5,6 +5,12 @@ from typing import Protocol
 
 from bellman.app.length_compliance import LengthCompliance
 
+NO_CONCISE = (
+    "has no answers to the prompt `be concise`: not measured; record them with "
+    "scripts/record_responses.py --concise, or use a real engine"
+)
+"""What is said of a bank where the prompt names no number of words."""
+
 
 @dataclass(frozen=True, slots=True)
 class Response:
@@ -28,7 +34,11 @@ class ResponseBank(Protocol):
     def length_compliance(self) -> LengthCompliance | None:
         """Mean words by asked words; None where any ask can be answered."""
 
-    def lookup(self, document_id: str, asked_words: int) -> Response:
+    @property
+    def answers_concise(self) -> bool:
+        """Whether there are answers to the prompt that names no number: `asked_words` None."""
+
+    def lookup(self, document_id: str, asked_words: int | None) -> Response:
         """Return the answer; raises `RunError` naming what the bank has when it has none."""
 
     def count_tokens(self, text: str) -> int | None:

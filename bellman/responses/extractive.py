@@ -11,7 +11,7 @@ from statistics import NormalDist
 
 from bellman.corpus.base import Corpus
 from bellman.errors import RunError
-from bellman.responses.base import Response
+from bellman.responses.base import NO_CONCISE, Response
 from bellman.schema import NotNegative, Positive, Whole, schema
 from bellman.words import count_words
 
@@ -42,6 +42,7 @@ class LeadingSentences:
 
     kind = "extractive stand-in"
     length_compliance = None
+    answers_concise = False
 
     def __init__(self, config: ExtractiveBank, corpus: Corpus) -> None:
         self._config = config
@@ -51,8 +52,13 @@ class LeadingSentences:
         }
         self._responses: dict[tuple[str, int], Response] = {}
 
-    def lookup(self, document_id: str, asked_words: int) -> Response:
-        """Return the answer; raises `RunError` for a document the corpus has not."""
+    def lookup(self, document_id: str, asked_words: int | None) -> Response:
+        """Return the answer; raises `RunError` for a document the corpus has not.
+
+        And where no number of words is asked for: how concise a model is, is not to be invented.
+        """
+        if asked_words is None:
+            raise RunError(f"the {self.kind} {NO_CONCISE}")
         key = (document_id, asked_words)
         response = self._responses.get(key)
         if response is None:

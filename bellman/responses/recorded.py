@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 from bellman.app.prompt import summary_prompt
 from bellman.corpus.base import Corpus
 from bellman.errors import RunError, require
-from bellman.responses.base import Response
+from bellman.responses.base import NO_CONCISE, Response
 from bellman.row_files.text import shown
 from bellman.schema import schema
 
@@ -33,7 +33,8 @@ RECORDED_RESPONSES = pa.schema(
         ("finish_reason", pa.string()),
     ]
 )
-NULLABLE = ("prompt_tokens",)
+NULLABLE = ("asked_words", "prompt_tokens")
+"""No number of words was asked for, but to be concise; a server told no length of the prompt."""
 LOWEST = {"asked_words": 1, "words": 0, "output_tokens": 0, "prompt_tokens": 0}
 METADATA_KEY = b"bellman"
 METADATA_FIELDS = (
@@ -110,8 +111,14 @@ class RecordedResponses:
         """Mean words over the documents, by asked words."""
         written: dict[int, list[int]] = {}
         for (_, asked_words), response in self._responses.items():
-            written.setdefault(asked_words, []).append(response.words)
+            if asked_words is not None:
+                written.setdefault(asked_words, []).append(response.words)
         return {asked: fmean(words) for asked, words in sorted(written.items())}
+
+    @cached_property
+    def answers_concise(self) -> bool:
+        """Whether answers without a number of words were recorded."""
+        return any(asked_words is None for _, asked_words in self._responses)
 
     def count_tokens(self, text: str) -> int | None:
         """Return the tokens of a prompt that was counted when its answer was recorded."""
@@ -141,11 +148,17 @@ class RecordedResponses:
                 "scripts/record_responses.py, or use engine/bank=extractive"
             )
 
-    def lookup(self, document_id: str, asked_words: int) -> Response:
+    def lookup(self, document_id: str, asked_words: int | None) -> Response:
         """Return the answer; raises `RunError` naming the asked lengths that the bank has."""
         response = self._responses.get((document_id, asked_words))
+        if response is None and asked_words is None:
+            raise RunError(f"the response bank {self._file.name} {NO_CONCISE}")
         if response is None:
-            lengths = sorted({asked for known, asked in self._responses if known == document_id})
+            lengths = sorted(
+                asked
+                for known, asked in self._responses
+                if known == document_id and asked is not None
+            )
             has = f"has {', '.join(map(str, lengths))}" if lengths else "lacks that document"
             raise RunError(
                 f"the response bank {self._file.name} has no answer of document {document_id!r} "
@@ -189,7 +202,7 @@ def read_recorded(file: Path) -> tuple[pa.Table, dict[str, Any]]:
 
 def check_rows(file: Path, table: pa.Table) -> None:
     """Raise `RunError` with row and column of a cell that no answer has, or of a second answer."""
-    seen: dict[tuple[str, int], int] = {}
+    seen: dict[tuple[str, int | None], int] = {}
     for number, row in enumerate(table.to_pylist(), start=1):
         for column, value in row.items():
             # What a server did not report of a prompt or an answer is null.

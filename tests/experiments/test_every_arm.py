@@ -1,24 +1,45 @@
 """Every arm in conf/arm serves a whole run: a new one is tested by being there."""
 
 import pandas as pd
+import pyarrow as pa
 import pytest
 from rich.console import Console
 
 from analysis.gather import gather
-from experiments.execute import execute
+from bellman.errors import ConfigError
+from bellman.responses.recorded import (
+    PACKAGED,
+    RECORDED_RESPONSES,
+    read_recorded,
+    write_recorded,
+)
+from experiments.execute import execute, prepare
 from tests.experiments.conftest import CONF, TINY, read_config
 
 ARMS = sorted(path.stem for path in (CONF / "arm").glob("*.yaml"))
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory):
+def bank(tmp_path_factory):
+    """Return a bank that has answers to `be concise`, too: here, those of 53 words."""
+    table, metadata = read_recorded(PACKAGED / "bank_smollm2_135m_aclsum.parquet")
+    rows = table.to_pylist()
+    rows += [row | {"asked_words": None} for row in rows if row["asked_words"] == 53]
+    path = tmp_path_factory.mktemp("bank") / "bank.parquet"
+    write_recorded(pa.Table.from_pylist(rows, RECORDED_RESPONSES), metadata, path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory, bank):
     config = read_config(
         f"arm=[{','.join(ARMS)}]",
         *TINY,
         "arrivals.capacity_rps=12",
         "congestion.q_low=5",
         "congestion.q_high=40",
+        "engine/bank=recorded",
+        f"engine.bank.path={bank}",
         f"folder={tmp_path_factory.mktemp('run') / 'arms'}",
     )
     with pytest.MonkeyPatch.context() as patch:  # the records are enough
@@ -43,3 +64,67 @@ def test_every_arm_publishes_a_level(folder):
     for arm in ARMS:
         levels = timeline[timeline["arm"] == arm]["level"]
         assert levels.between(0, 1).all(), arm
+
+
+def of_arm(folder, arm):
+    requests = pd.read_parquet(folder / "requests.parquet")
+    return requests[(requests["arm"] == arm) & (requests["status"] == "ok")]
+
+
+def test_a_cap_cuts_answers_and_their_texts_and_asks_as_ever(folder):
+    capped = of_arm(folder, "cap")
+    capped = capped[capped["word_budget"] < 300]
+    assert len(capped) > 10
+    assert set(capped["asked_words"]) == {300}
+    assert (capped["output_tokens"] <= capped["max_tokens"]).all()
+    cut = capped[capped["finish_reason"] == "length"]
+    assert len(cut) > 10
+    assert (cut["output_tokens"] == cut["max_tokens"]).all()
+    # What the metric reads is cut, too, to the share of the words that the tokens are.
+    bank, _ = read_recorded(PACKAGED / "bank_smollm2_135m_aclsum.parquet")
+    whole = bank.to_pandas().query("asked_words == 300").set_index("document_id")
+    texts = pd.read_parquet(folder / "texts.parquet").set_index("text_id")["text"]
+    for row in cut.itertuples():
+        answer = whole.loc[row.document_id]
+        assert answer["text"].startswith(texts[row.text_id])
+        share = row.output_tokens / answer["output_tokens"]
+        assert row.output_words == pytest.approx(share * answer["words"], abs=2)
+
+
+def test_a_static_arm_asks_for_its_words_from_the_first_request_on(folder):
+    for words in (75, 106, 150, 212):
+        assert set(of_arm(folder, f"static_{words}")["asked_words"]) == {words}
+
+
+def test_being_concise_asks_for_no_number_and_has_the_answers_that_were_recorded(folder):
+    concise = of_arm(folder, "concise")
+    assert concise["asked_words"].isna().all()
+    assert concise["word_budget"].isna().all()
+    assert concise["output_words"].max() <= 197  # the longest of the bank's stand-ins
+
+
+@pytest.mark.parametrize(
+    ("overrides", "message"),
+    [
+        (
+            ["arm=[none,concise]"],
+            "arms.concise.adaptation=Concise: the response bank (recorded from "
+            "HuggingFaceTB/SmolLM2-135M-Instruct) has no answers to the prompt `be concise`: "
+            "not measured; record them with scripts/record_responses.py --concise, or use a real",
+        ),
+        (
+            ["arm=[none,concise]", "engine/bank=extractive"],
+            "arms.concise.adaptation=Concise: the response bank (extractive stand-in) has no",
+        ),
+        (
+            ["arm=[none,static_150]", "arms.static_150.adaptation.words=200"],
+            "arms.static_150.adaptation.words=200: must be a budget of the application: 300, 212, ",
+        ),
+    ],
+)
+def test_what_the_bank_cannot_answer_is_refused_before_anything_runs(overrides, message, tmp_path):
+    with pytest.raises(ConfigError) as caught:
+        prepare(read_config(f"outputs={tmp_path}", *overrides))
+    assert str(caught.value).startswith(message)
+    assert "\n" not in str(caught.value)
+    assert not list(tmp_path.iterdir())

@@ -160,6 +160,26 @@ def test_a_prompt_whose_tokens_no_server_reported_will_do(tmp_path: Path) -> Non
     assert RecordedBank(str(path)).open(CORPUS).lookup("a", 40).output_tokens == 80
 
 
+def test_answers_to_be_concise_are_kept_apart_and_never_made_up(tmp_path: Path) -> None:
+    path = tmp_path / "bank.parquet"
+    write_recorded(rows(), metadata(), path)
+    bank = RecordedBank(str(path)).open(CORPUS)
+    assert not bank.answers_concise
+    message = r"bank\.parquet has no answers to the prompt `be concise`: not measured; record them"
+    with pytest.raises(RunError, match=message):
+        bank.lookup("a", None)
+
+    concise = [row | {"asked_words": None, "text": "short"} for row in rows().to_pylist()[::2]]
+    table = pa.Table.from_pylist([*rows().to_pylist(), *concise], RECORDED_RESPONSES)
+    write_recorded(table, metadata(), path)
+    bank = RecordedBank(str(path), prompts_as_recorded=True).open(CORPUS)
+    assert bank.answers_concise
+    assert bank.lookup("a", None).text == "short"
+    assert bank.lookup("a", 40).text == "a said"
+    assert bank.length_compliance == {40: 2.0, 160: 2.0}
+    assert bank.count_tokens(summary_prompt("A b.", None)) == 30
+
+
 @pytest.mark.parametrize(
     ("column", "cells"),
     [

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import aiohttp
 
-from bellman.app.prompt import TEMPLATE
+from bellman.app.prompt import CONCISE_TEMPLATE, TEMPLATE
 from bellman.corpus.aclsum import AclSum
 from bellman.engines.openai.child import child_server
 from bellman.responses.recorded import RecordedBank, read_recorded
@@ -47,6 +47,10 @@ async def test_records_resumes_and_is_what_the_simulated_engine_reads(tmp_path):
         assert len(journal.read_text().splitlines()) == 3
 
         await behave(url, obeys=True)
+        status, _, errors = await record(tmp_path, url, "--concise")
+        assert status == 1
+        assert "was recorded with another concise_prompt_template" in errors
+
         status, output, _ = await record(tmp_path, f"{url}/v1")
         assert (status, output.strip()) == (0, "bank.parquet: 4 answers, 1 of them new")
 
@@ -64,6 +68,17 @@ async def test_records_resumes_and_is_what_the_simulated_engine_reads(tmp_path):
     corpus = AclSum(limit_documents=2).load()
     bank = RecordedBank(str(tmp_path / "bank.parquet")).open(corpus)
     assert bank.lookup(corpus.documents[1].document_id, 20).words == 20
+
+
+async def test_the_prompt_without_a_number_is_recorded_where_asked_for(tmp_path):
+    async with child_server([MOCK]) as url:
+        await behave(url, obeys=True, chunks=["so", " it", " is"])
+        status, _, errors = await record(tmp_path, url, "--concise")
+        assert (status, errors.count("error")) == (0, 0)
+    table, metadata = read_recorded(tmp_path / "bank.parquet")
+    assert metadata["concise_prompt_template"] == CONCISE_TEMPLATE
+    assert table["asked_words"].to_pylist() == [40, 20, None] * 2
+    assert table["words"].to_pylist() == [40, 20, 3] * 2
 
 
 async def test_a_server_that_is_not_there_is_one_line(tmp_path):

@@ -111,6 +111,11 @@ class AttachedEngine:
         return None
 
     @property
+    def answers_concise(self) -> bool:
+        """A model answers any prompt."""
+        return True
+
+    @property
     def loop_factory(self) -> Callable[[], asyncio.AbstractEventLoop] | None:
         """Real time: the normal loop."""
         return None

@@ -97,6 +97,11 @@ class RunningSimulatedEngine:
         return self._bank.length_compliance
 
     @property
+    def answers_concise(self) -> bool:
+        """Whether the bank has recorded them."""
+        return self._bank.answers_concise
+
+    @property
     def loop_factory(self) -> Callable[[], asyncio.AbstractEventLoop]:
         """A loop in virtual time, which refuses real I/O."""
         return VirtualTimeLoop

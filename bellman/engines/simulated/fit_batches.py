@@ -40,8 +40,9 @@ class NoAnswers:
 
     kind = "none"
     length_compliance = None
+    answers_concise = False
 
-    def lookup(self, document_id: str, asked_words: int) -> Response:
+    def lookup(self, document_id: str, asked_words: int | None) -> Response:
         """Never asked."""
         raise AssertionError("a forced length needs no bank")
 

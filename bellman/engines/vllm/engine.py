@@ -81,6 +81,13 @@ class RunningVllm:
         return None if self._bank is None else self._bank.length_compliance
 
     @property
+    def answers_concise(self) -> bool:
+        """A model answers any prompt, unless its lengths are a bank's."""
+        return not self.config.length_forced or (
+            self._bank is not None and self._bank.answers_concise
+        )
+
+    @property
     def loop_factory(self) -> Callable[[], asyncio.AbstractEventLoop] | None:
         """Real time: the normal loop."""
         return None
