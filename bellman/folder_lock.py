@@ -10,7 +10,7 @@ import fcntl
 import json
 import os
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import psutil
@@ -27,6 +27,9 @@ FILES = {LOCK, EXCLUSIVE, TAKEOVER}
 NO_LOCKS = {errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL, errno.ENOTSUP}
 LOCAL_OPTIONS = {"nolock", "local_lock=flock", "local_lock=all", "localflock"}
 """Mount options (nfs(5), Lustre) by which a lock is not seen by other machines."""
+
+KERNEL_LOCKS = Path("/proc/locks")
+"""Every lock of this machine (proc(5)): type, mode, process and device:inode, a line each."""
 
 held: "set[FolderLock]" = set()
 
@@ -93,6 +96,48 @@ class FolderLock:
         with suppress(OSError):  # who has it is for messages alone: a full disk may forget it
             os.ftruncate(self._descriptor, 0)
             os.pwrite(self._descriptor, _ourselves(), 0)
+
+
+@dataclass(frozen=True)
+class Holder:
+    """Who has a folder, or had it last."""
+
+    process: ProcessIdentity | None
+    """None where nobody left a name."""
+    holds: bool | None
+    """None where that cannot be seen from here: another machine, another container."""
+
+
+def holder(folder: Path) -> Holder:
+    """Look who has a folder, without taking a lock or writing anything."""
+    try:
+        status = (folder / LOCK).stat()
+    except OSError:
+        return Holder(None, False)
+    locks = _kernel_locks()
+    exclusive = _named_in(folder / EXCLUSIVE)
+    process = exclusive or _named_in(folder / LOCK)
+    alive = None if process is None else is_alive(process)
+    if process is not None and alive and exclusive is None and locks is not None:
+        # It may live on without the folder. By the inode alone: on layered file systems the
+        # device is another one there than in `stat`.
+        inode, its_own = f":{status.st_ino}", str(process.process_id)
+        holds = any(who == its_own and file.endswith(inode) for who, file in locks)
+        return Holder(process, holds)
+    if alive is None:  # of a container that this machine sees into, the lock is there all the same
+        device = f"{os.major(status.st_dev):02x}:{os.minor(status.st_dev):02x}"
+        alive = any(file == f"{device}:{status.st_ino}" for _, file in locks or ()) or None
+    return Holder(process, alive)
+
+
+def _kernel_locks() -> list[tuple[str, str]] | None:
+    """Return process and file of every `flock` on this machine; None where it does not say."""
+    try:
+        lines = KERNEL_LOCKS.read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return None
+    locks = [line.split() for line in lines if " FLOCK " in line and "->" not in line]
+    return [(fields[4], fields[5]) for fields in locks]
 
 
 def _create(file: Path) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from bellman.folder_lock import FolderLock, FolderLocked
+from bellman.folder_lock import FolderLock, FolderLocked, holder
 from bellman.run_folder import claim_folder, reached
 
 ROOT = Path(__file__).parents[1]
@@ -102,6 +102,35 @@ def test_a_run_in_another_pid_namespace_keeps_its_folder(tmp_path):
     with claimant(before=tuple(UNSHARE)) as inside:
         ask(inside, folder)
         assert answer(inside) == "won"
+
+
+@pytest.mark.parametrize("arguments", [(), ("--no-locks",)], ids=["locks", "no locks"])
+def test_who_has_a_folder_is_seen_without_a_lock(tmp_path, arguments):
+    folder = tmp_path / "run"
+    assert holder(folder).holds is False
+    with claimant(*arguments) as process:
+        ask(process, folder)
+        assert answer(process) == "won"
+        before = {path: path.stat().st_mtime_ns for path in [folder, *folder.iterdir()]}
+        seen = holder(folder)
+        assert (seen.process.process_id, seen.holds) == (process.pid, True)
+        assert {path: path.stat().st_mtime_ns for path in [folder, *folder.iterdir()]} == before
+    assert holder(folder).holds is False
+
+
+def test_who_has_a_folder_in_another_pid_namespace_is_seen_by_the_lock(tmp_path):
+    if not shutil.which("unshare") or subprocess.run([*UNSHARE, "true"], check=False).returncode:
+        pytest.skip("this machine does not let a process have a PID namespace of its own")
+    folder = tmp_path / "run"
+    with claimant(before=tuple(UNSHARE)) as inside:
+        ask(inside, folder)
+        assert answer(inside) == "won"
+        assert holder(folder).holds is True
+        lock = folder / "claim.lock"
+        elsewhere = json.loads(lock.read_text()) | {"boot_id": "another", "host": "elsewhere"}
+        lock.with_name("other.lock").write_text(json.dumps(elsewhere))
+        lock.with_name("other.lock").replace(lock)
+        assert holder(folder).holds is None  # of another machine nothing can be seen
 
 
 def test_a_forked_child_does_not_keep_a_dead_runs_lock(tmp_path):

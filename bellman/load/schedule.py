@@ -6,10 +6,12 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, fields
 from functools import cached_property
 from operator import attrgetter
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 from bellman.columns import columns_of
 
@@ -116,6 +118,23 @@ class Schedule:
             shape["end_s"],
             shape["left_out"],
         )
+
+
+@dataclass(frozen=True)
+class Outline:
+    """What a stored schedule says in its footer."""
+
+    requests: int
+    end_s: float
+
+
+def read_outline(file: Path) -> Outline:
+    """Read how many requests a schedule's file has and how long it is, and no request.
+
+    Raises OSError, ValueError (Arrow's own among them) and KeyError for what is no schedule.
+    """
+    footer = pq.read_metadata(file)
+    return Outline(footer.num_rows, json.loads(footer.metadata[_METADATA])["end_s"])
 
 
 def time_generator(seed: int, repeat: int) -> np.random.Generator:
