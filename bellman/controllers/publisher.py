@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 
 from bellman.controllers.base import Controller
-from bellman.sensing.failure import SensorFailed
+from bellman.sensing.failure import NotReported, SensorFailed
 from bellman.sensing.observation import Observation
 from bellman.signal import Signal, format_level
 
@@ -85,6 +85,6 @@ class SignalPublisher:
         self.signal = None
         if self.failure is None:
             self.outages += 1
-            details = None if isinstance(error, SensorFailed) else error
+            details = None if isinstance(error, SensorFailed | NotReported) else error
             logger.error("no congestion level is published: %s", error, exc_info=details)
         self.failure = error

@@ -119,7 +119,7 @@ class CongestionMiddleware:
             if ended and outcome == "left":
                 outcome = "ok"
 
-        self._sensor.in_flight += 1
+        request = self._sensor.enter()
         try:
             await self._app(
                 scope, replayed(body, receive), send if entry is None else send_and_note
@@ -128,7 +128,7 @@ class CongestionMiddleware:
             outcome = "error"
             raise
         finally:
-            self._sensor.in_flight -= 1
+            self._sensor.leave(request)
             if entry is not None:
                 entry.done(outcome, asyncio.get_running_loop().time())
 

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from itertools import islice
 
 from bellman.errors import in_one_line
 from bellman.sensing.failure import SensorFailed
@@ -24,8 +25,22 @@ class Sensor:
         self._read = read
         self._shared = shared
         self._reported = Reported()
-        self.in_flight = 0
+        self._arrivals_s: dict[object, float] = {}  # of those in flight, in their order
+
+    @property
+    def in_flight(self) -> int:
         """Generation requests between the end of their upload and the end of their response."""
+        return len(self._arrivals_s)
+
+    def enter(self) -> object:
+        """Count a request from now on; returns what `leave` takes."""
+        request = object()
+        self._arrivals_s[request] = asyncio.get_running_loop().time()
+        return request
+
+    def leave(self, request: object) -> None:
+        """Count it no more."""
+        del self._arrivals_s[request]
 
     def sense(self) -> Observation:
         """Read the engine's metrics and observe: once a control period.
@@ -52,8 +67,9 @@ class Sensor:
         if self._shared:
             outstanding = max(outstanding, (engine.running or 0) + (engine.waiting or 0))
         running = outstanding if engine.running is None else min(engine.running, outstanding)
+        now_s = asyncio.get_running_loop().time()
         return Observation(
-            time_s=asyncio.get_running_loop().time(),
+            time_s=now_s,
             waiting=outstanding - running,
             running=running,
             kv_usage=engine.kv_usage,
@@ -61,6 +77,7 @@ class Sensor:
             generated_tokens_total=engine.generated_tokens_total,
             preemptions_total=engine.preemptions_total,
             completed_total=engine.completed_total,
+            oldest_waiting_s=self._oldest_waiting_s(running, now_s),
             queue_delay_sum_s=engine.queue_delay_sum_s,
             queue_delay_count=engine.queue_delay_count,
             ttft_sum_s=engine.ttft_sum_s,
@@ -68,3 +85,14 @@ class Sensor:
             e2e_sum_s=engine.e2e_sum_s,
             e2e_count=engine.e2e_count,
         )
+
+    def _oldest_waiting_s(self, running: int, now_s: float) -> float | None:
+        """Return the age of the first request that does not run, where the engine serves in order.
+
+        First come first served, and the last to come is the first to be preempted: those that wait
+        came last. None where the engine's gauge is missing, or requests come past this door.
+        """
+        if self._shared or self._reported.running is None:
+            return None
+        first_waiting = islice(self._arrivals_s.values(), running, None)
+        return max(0.0, now_s - next(first_waiting, now_s))

@@ -5,6 +5,7 @@ import math
 
 from bellman.controllers.base import Level
 from bellman.controllers.bellman import QueueLaw
+from bellman.controllers.codel import Codel
 from bellman.controllers.publisher import SignalPublisher
 from bellman.sensing.failure import SensorFailed
 from bellman.sensing.observation import Observation
@@ -70,3 +71,14 @@ def test_a_failure_withdraws_the_level_and_is_told_once(caplog):
     said = [record.message.partition(":")[0] for record in caplog.records]
     withdrawn, back = "no congestion level is published", "the congestion level is published again"
     assert said == [withdrawn, back] * 2
+
+
+def test_a_law_that_needs_more_than_the_engine_reports_is_one_line(caplog):
+    observation = Observation(time_s=0.0, waiting=0, running=0)
+    publisher = SignalPublisher(Codel(0.5, 10.0, 0.1), lambda: observation, 1.0)
+    publisher.update(0.0, 1.0)
+    publisher.update(1.0, 1.0)
+    (record,) = caplog.records
+    assert "the law Codel needs oldest_waiting_s, which this engine does not" in record.message
+    assert record.exc_info is None
+    assert (publisher.header, publisher.outages) == (None, 1)

@@ -220,7 +220,8 @@ async def test_ten_thousand_damaged_texts_are_observed_or_refused_by_name() -> N
     for number in range(10_000):
         text = mutate(random, VLLM + VLLM_DELAYS)
         sensor = Sensor(partial(parse_metrics, text), shared=bool(number % 2))
-        sensor.in_flight = number % 7
+        for _ in range(number % 7):
+            sensor.enter()
         try:
             observation = sensor.sense()
         except SensorFailed as failure:

@@ -10,8 +10,10 @@ from bellman.admission.accept_all import AcceptAll
 from bellman.admission.breaker import Breaker
 from bellman.admission.queue_limit import QueueLimit
 from bellman.admission.tokens_per_minute import TokensPerMinute
+from bellman.controllers.aimd import Aimd
 from bellman.controllers.bellman import QueueLaw
 from bellman.controllers.none import NoControl
+from bellman.controllers.pi import Pi
 from bellman.engines.base import Control, RequestFailed
 from bellman.engines.openai.child import child_server
 from bellman.engines.openai.control import control_node, put_control
@@ -74,6 +76,40 @@ async def test_the_level_follows_the_requests_in_flight(mock: Mock) -> None:
     async with asyncio.timeout(60):
         while (await congestion(mock))["level"] != 0.0:
             await asyncio.sleep(PERIOD_S)
+
+
+async def test_a_law_on_the_queues_delay_hears_of_requests_without_a_place(mock: Mock) -> None:
+    await mock.behave(gap_s=0.02, chunks=["a"] * 20_000, places=2)
+    await control(mock, Pi(target_queue_delay_s=0.05, integral_gain=0.5, proportional_gain=0.0))
+    session = mock.session()
+    tasks = [asyncio.create_task(session.generate(a_request(), ignore)) for _ in range(2)]
+    state = await until_outstanding(mock, 2)
+    assert state["level"] == 0.0
+    tasks.append(asyncio.create_task(session.generate(a_request(), ignore)))
+    async with asyncio.timeout(60):
+        while (state := await congestion(mock))["level"] != 1.0:
+            await asyncio.sleep(PERIOD_S)
+    assert state["observation"]["oldest_waiting_s"] > 0.05
+    for task in tasks:
+        task.cancel()
+    await until_outstanding(mock, 0)
+
+
+async def test_a_law_without_what_it_needs_publishes_no_level_and_says_what_lacks(
+    mock: Mock,
+) -> None:
+    await mock.behave()
+    await control(mock, Aimd(10.0, 0.1, 0.5, 0.25, 1.0))
+    state = await congestion(mock)
+    assert state["level"] is None
+    assert state["reason"] == (
+        "the law Aimd needs e2e_sum_s and e2e_count, which this engine does not report: choose "
+        "another law, or an engine with such metrics (vLLM)"
+    )
+    assert state["observation"]["running"] == 0  # the load is known none the less
+    async with mock.pool.post(f"{mock.url}/v1/chat/completions", json={}) as response:
+        assert response.status == 200
+        assert HEADER not in response.headers
 
 
 @pytest.mark.parametrize("stream", [True, False])

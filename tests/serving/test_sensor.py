@@ -1,5 +1,7 @@
 """How the door's count and the engine's gauges become one observation."""
 
+import asyncio
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -8,11 +10,13 @@ from bellman.sensing.failure import SensorFailed
 from bellman.sensing.observation import Observation
 from bellman.serving.metrics import Reported
 from bellman.serving.sensor import Sensor
+from bellman.virtual_time import VirtualTimeLoop
 
 
 async def observed(engine: Reported, in_flight: int, shared: bool = False) -> Observation:
     sensor = Sensor(lambda: engine, shared)
-    sensor.in_flight = in_flight
+    for _ in range(in_flight):
+        sensor.enter()
     return sensor.sense()
 
 
@@ -77,7 +81,7 @@ async def test_after_a_failure_the_door_alone_is_known() -> None:
         return report
 
     sensor = Sensor(read, shared=True)
-    sensor.in_flight = 1
+    sensor.enter()
     assert sensor.sense().outstanding == 7
     with pytest.raises(SensorFailed, match="a file that went away"):
         sensor.sense()
@@ -88,3 +92,32 @@ async def test_what_is_not_reported_stays_none() -> None:
     observation = await observed(Reported(), 1)
     assert observation.kv_usage is None
     assert observation.generated_tokens_total is None
+
+
+def test_the_oldest_that_waits_is_the_first_that_does_not_run() -> None:
+    """Four come, a second apart; the engine runs two of them, and the second leaves."""
+    report = Reported(running=2, waiting=2)
+
+    async def main() -> list[float | None]:
+        sensor = Sensor(lambda: report, shared=False)
+        ages: list[float | None] = [sensor.sense().oldest_waiting_s]
+        requests = []
+        for _ in range(4):
+            requests.append(sensor.enter())
+            await asyncio.sleep(1)
+            ages.append(sensor.sense().oldest_waiting_s)
+        sensor.leave(requests[1])
+        ages.append(sensor.sense().oldest_waiting_s)
+        return ages
+
+    with asyncio.Runner(loop_factory=VirtualTimeLoop) as runner:
+        assert runner.run(main()) == pytest.approx([0, 0, 0, 1, 2, 1])
+
+
+@pytest.mark.parametrize(
+    ("engine", "shared"), [(Reported(), False), (Reported(running=1, waiting=3), True)]
+)
+async def test_who_waits_is_unknown_without_a_gauge_or_with_further_doors(
+    engine: Reported, shared: bool
+) -> None:
+    assert (await observed(engine, 4, shared)).oldest_waiting_s is None
