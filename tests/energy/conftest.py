@@ -14,6 +14,6 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
     compiler = shutil.which("gcc") or shutil.which("cc")
     if compiler is None:
         pytest.skip("no C compiler to build the driver library with")
-    options = ["-shared", "-fPIC", "-Wall", "-Wextra", "-Werror"]
+    options = ["-shared", "-fPIC", "-Wall", "-Wextra", "-Werror", "-Wl,-soname,libnvidia-ml.so.1"]
     subprocess.run([compiler, *options, "-o", str(target), str(source)], check=True)
     return folder

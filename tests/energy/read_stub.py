@@ -1,4 +1,4 @@
-"""Run in a process of its own with the stub's folder in LD_LIBRARY_PATH: prints what a meter says.
+"""Run in a process of its own, with the stub as its driver: prints what a meter says.
 
 The stub's clock is the virtual loop's, so that joules are known exactly. The "server" is a process
 of this one, and it has a child; in STUB_PROCESSES `server`, `worker`, `mine` and `gone` stand for
@@ -10,7 +10,6 @@ import ctypes
 import json
 import os
 import subprocess
-import sys
 from dataclasses import asdict
 
 import psutil
@@ -68,9 +67,8 @@ async def measure(meter_name: str, server: LocalServer | None) -> None:
 
 def start_server(environment: dict[str, str]) -> subprocess.Popen[bytes]:
     """Start a process that has a child; its first line comes when it has."""
-    code = "import subprocess; subprocess.Popen(['sleep', '60']); print(flush=True); input()"
     server = subprocess.Popen(
-        [sys.executable, "-c", code],
+        ["sh", "-c", "sleep 60 & echo; read line"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         env={**os.environ, **environment},
@@ -80,11 +78,11 @@ def start_server(environment: dict[str, str]) -> subprocess.Popen[bytes]:
     return server
 
 
-def main(meter_name: str, library: str | None) -> None:
+def main(meter_name: str, *, has_stub: bool) -> None:
     """Measure with the stub, if there is one, and with a server, if processes are named."""
     virtual_loop = ReadingInPlace()
     clock = ctypes.CFUNCTYPE(ctypes.c_double)(virtual_loop.time)
-    stub = None if library is None else ctypes.CDLL("libnvidia-ml.so.1")
+    stub = ctypes.CDLL("libnvidia-ml.so.1") if has_stub else None
     if stub is not None:
         stub.stub_set_clock(clock)
     processes = os.environ.get("STUB_PROCESSES")
@@ -105,7 +103,3 @@ def main(meter_name: str, library: str | None) -> None:
             worker.kill()
             process.kill()
             process.wait()
-
-
-if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else None)

@@ -1,6 +1,7 @@
 """Small whole runs in virtual time, and one of them made by the serial executor to compare with."""
 
 import os
+import re
 import time
 from pathlib import Path
 
@@ -49,9 +50,13 @@ def place(folder: Path, console: Console | None = None) -> Place:
 
 
 def workers() -> list[psutil.Process]:
-    """Return what this process started, without joblib's own tracker, which ends with it."""
+    """Return what this process started, without what ends with it: joblib's and Python's own."""
     found = [one for one in psutil.Process(os.getpid()).children(recursive=True) if runs(one)]
-    return [one for one in found if "resource_tracker" not in " ".join(one.cmdline())]
+    return [one for one in found if not re.search("resource_tracker|forkserver", command(one))]
+
+
+def command(process: psutil.Process) -> str:
+    return " ".join(process.cmdline())
 
 
 def wait_until_ended(processes: list[psutil.Process]) -> None:

@@ -31,8 +31,8 @@ SMALL = (
 QUIET = Console(quiet=True)
 
 
-def run(*overrides, console=QUIET):
-    return execute(read_config(*overrides), console)
+def run(*overrides, console=QUIET, draw=True):
+    return execute(read_config(*overrides), console, draw=draw)
 
 
 @pytest.fixture(scope="module")
@@ -119,6 +119,7 @@ def test_a_test_too_short_for_an_answer_is_repeated_until_there_are_enough(folde
         "study.closed_warmup_s=0",
         "study.closed_test_s=1",
         f"outputs={tmp_path}",
+        draw=False,
     )
     tests = [cell.axes for cell in read_plan(short) if cell.axes["step"] == "closed"]
     assert len(tests) > 2 * len({test["clients"] for test in tests})

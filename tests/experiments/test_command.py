@@ -47,18 +47,25 @@ def test_help_explains_the_groups(tmp_path):
     assert "summarize_congested" in result.stdout
 
 
-def test_a_mistake_is_one_line_on_standard_error_and_nothing_runs(tmp_path):
-    for override, message in [
+@pytest.mark.parametrize(
+    ("override", "message"),
+    [
         ("arms.bellman.controller.q_lw=20", "unknown key of arms.bellman.controller, known are"),
-        ("repeats=0", "repeats=0: must be 1 or more"),
-        ("arm=[none,pid_]", "arm=[none,pid_]: pid_ must be one of bellman, "),
-    ]:
-        result = run(override, folder=tmp_path)
-        assert result.returncode == 2
-        assert result.stdout == ""
-        assert result.stderr.startswith("error: ")
-        assert message in result.stderr
-        assert result.stderr.count("\n") == 1
+        pytest.param("repeats=0", "repeats=0: must be 1 or more", marks=pytest.mark.slow),
+        pytest.param(
+            "arm=[none,pid_]",
+            "arm=[none,pid_]: pid_ must be one of bellman, ",
+            marks=pytest.mark.slow,
+        ),
+    ],
+)
+def test_a_mistake_is_one_line_on_standard_error_and_nothing_runs(tmp_path, override, message):
+    result = run(override, folder=tmp_path)
+    assert result.returncode == 2
+    assert result.stdout == ""
+    assert result.stderr.startswith("error: ")
+    assert message in result.stderr
+    assert result.stderr.count("\n") == 1
     assert not (tmp_path / "outputs").exists()
 
 
@@ -69,6 +76,7 @@ def test_a_sweep_with_one_wrong_value_does_not_start(tmp_path):
     assert not list(tmp_path.rglob("requests.jsonl"))
 
 
+@pytest.mark.slow
 def test_a_sweep_leaves_its_folders_and_one_combined_table(tmp_path):
     result = run("-m", "arrivals.overload=1.1,1.5", *TINY, folder=tmp_path)
     assert result.returncode == 0, result.stderr

@@ -152,14 +152,15 @@ def test_leaving_the_fitted_range_is_recorded_and_shown(run_small):
 
 
 def test_another_seed_gives_other_arrivals(run_small, folder):
-    other = run_small("seed=2")
+    other = run_small("seed=2", "repeats=1")
     assert other.name != folder.name
-    schedules = [read(path, "schedule.parquet").intended_s for path in (folder, other)]
+    frames = [read(path, "schedule.parquet") for path in (folder, other)]
+    schedules = [frame.intended_s[frame.repeat == 0] for frame in frames]
     assert len(schedules[0]) != len(schedules[1]) or (schedules[0] != schedules[1]).any()
 
 
 def test_the_same_arm_twice_is_not_reproduced(run_small):
-    folder = run_small("arm=[none]", "+arms.again=${arms.none}", "paper_arm=again")
+    folder = run_small("arm=[none]", "+arms.again=${arms.none}", "paper_arm=again", "repeats=1")
     assert read(folder, "study.json")["arms"] == ["none", "again"]
     entries = read(folder, "claims.json")["claims"]
     assert [entry["estimate"] for entry in entries] == [1.0, 0.0, 0.0]
@@ -175,7 +176,9 @@ def test_without_congestion_the_controller_costs_nothing(run_small):
 
 
 def test_refused_requests_are_rejected_not_lost(run_small):
-    folder = run_small("arm=[none,queue_limit]", "arms.queue_limit.admission.limit=150")
+    folder = run_small(
+        "arm=[none,queue_limit]", "arms.queue_limit.admission.limit=150", "repeats=1"
+    )
     requests = read(folder, "requests.parquet")
     rejected = requests[requests.status == "rejected"]
     assert set(rejected.arm) == {"queue_limit"}
@@ -186,7 +189,7 @@ def test_refused_requests_are_rejected_not_lost(run_small):
 
 
 def test_requests_that_do_not_finish_are_counted(run_small):
-    folder = run_small("drain_s=0", "arrivals.recovery_s=1")
+    folder = run_small("drain_s=0", "arrivals.recovery_s=1", "repeats=1")
     requests = read(folder, "requests.parquet")
     unfinished = requests[requests.status == "unfinished"]
     assert len(unfinished) > 0
@@ -195,7 +198,7 @@ def test_requests_that_do_not_finish_are_counted(run_small):
 
 
 def test_a_request_past_its_deadline_is_a_timeout(run_small):
-    folder = run_small("request_timeout_s=8", "arrivals.capacity_rps=13")
+    folder = run_small("request_timeout_s=8", "arrivals.capacity_rps=13", "repeats=1")
     requests = read(folder, "requests.parquet")
     late = requests[requests.status == "timeout"]
     assert len(late) > 0
@@ -205,7 +208,7 @@ def test_a_request_past_its_deadline_is_a_timeout(run_small):
 
 
 def test_polling_delivers_the_signal_too(run_small, folder):
-    polled = read(run_small("signal.delivery=poll"), "requests.parquet")
+    polled = read(run_small("signal.delivery=poll", "repeats=1"), "requests.parquet")
     bellman = polled[(polled.arm == "bellman") & (polled.phase == "congested")]
     assert (bellman.word_budget < 300).any()
     assert bellman.level_age_s.max() <= 1.0 + 1e-6

@@ -5,7 +5,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import evaluate
 import numpy as np
 import pytest
 
@@ -17,6 +16,8 @@ REFERENCES = ["the cat sat here", "a bird flew", "кошка сидела", "one
 
 
 def compute(**options: object) -> Any:
+    import evaluate
+
     metric = evaluate.load(str(METRIC), keep_in_memory=True)
     return metric.compute(predictions=PREDICTIONS, references=REFERENCES, **options)
 
@@ -39,6 +40,8 @@ def test_the_interval_is_seeded() -> None:
 
 
 def test_stemming_is_a_choice() -> None:
+    import evaluate
+
     metric = evaluate.load(str(METRIC), keep_in_memory=True)
     pair = {"predictions": ["congested servers"], "references": ["congestion of a server"]}
     assert metric.compute(**pair, use_stemmer=True)["rouge1_precision"] == 1

@@ -13,14 +13,16 @@ from bellman.engines.simulated.profile import FittedRange, Profile
 from bellman.engines.simulated.step_energy import StepEnergy
 from bellman.engines.simulated.step_time import StepTime
 
-torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+# PyTorch comes with vLLM: without it these are skipped.
+pytestmark = pytest.mark.slow
 
 SCRIPTS = Path(__file__).parents[2] / "scripts"
 
 
 @pytest.fixture(autouse=True)
-def scripts_on_the_path(monkeypatch):
+def torch(monkeypatch):
     monkeypatch.syspath_prepend(str(SCRIPTS))
+    return pytest.importorskip("torch", reason="PyTorch is not installed")
 
 
 def test_shapes_have_the_known_number_of_parameters():
@@ -31,7 +33,7 @@ def test_shapes_have_the_known_number_of_parameters():
     assert SHAPES["llama-3.1-8b"].kv_bytes_per_token == 131_072
 
 
-def test_prefill_and_decode_attend_to_the_same():
+def test_prefill_and_decode_attend_to_the_same(torch):
     """The last token of a prompt, prefilled or decoded, sees the same keys: the same next token."""
     from decoder import SHAPES, Decoder
 
@@ -48,7 +50,7 @@ def test_prefill_and_decode_attend_to_the_same():
     assert whole.tolist() == decoded.tolist()
 
 
-def test_a_prefill_after_a_prefix_is_the_rest_of_the_prompt():
+def test_a_prefill_after_a_prefix_is_the_rest_of_the_prompt(torch):
     from decoder import SHAPES, Decoder
 
     torch.manual_seed(0)

@@ -38,6 +38,7 @@ def stand_in(
     for name in [name for name in sys.modules if name.split(".")[0] == "vllm"]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.syspath_prepend(str(STAND_IN))
+    monkeypatch.setattr("bellman.engines.vllm.process.HEALTH_PERIOD_S", 0.05)
 
     def create(failure: str = "", **values: Any) -> RunningVllm:
         environment = {

@@ -40,7 +40,12 @@ class Run:
         return await asyncio.create_subprocess_exec(
             *(sys.executable, "run.py", *SMALL, f"folder={self.folder}", *overrides),
             cwd=ROOT,
-            env={**os.environ, "PYTHONPATH": path, MARK: str(self.tmp_path)},
+            env={
+                **os.environ,
+                "PYTHONPATH": path,
+                "STAND_IN": "orphan",
+                MARK: str(self.tmp_path),
+            },
             stdout=asyncio.subprocess.DEVNULL,
             stderr=asyncio.subprocess.PIPE,
         )

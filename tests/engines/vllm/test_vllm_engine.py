@@ -37,7 +37,7 @@ async def generated_tokens(session: EngineSession) -> int | None:
 
 async def test_serves_episodes_with_their_own_law_and_leaves_nothing(stand_in, tmp_path):
     port = process.free_port(None)
-    engine = stand_in(port=port, arguments={"max_num_seqs": 16, "enforce-eager": True})
+    engine = stand_in("orphan", port=port, arguments={"max_num_seqs": 16, "enforce-eager": True})
     async with engine, open_pool(None) as pool:
         async with engine.session(NO_CONTROL) as session:
             headers: list[str] = []
@@ -89,8 +89,8 @@ async def test_a_server_that_ends_at_the_start_is_an_error_with_its_last_words(s
 
 
 async def test_a_server_that_is_never_healthy_runs_into_the_deadline(stand_in, tmp_path):
-    with pytest.raises(RunError, match="not healthy after 3 s"):
-        await stand_in("silent", start_deadline_s=3.0).__aenter__()
+    with pytest.raises(RunError, match="not healthy after 1 s"):
+        await stand_in("silent", start_deadline_s=1.0).__aenter__()
     assert not marked_processes(tmp_path)
 
 
@@ -111,20 +111,23 @@ async def test_no_episode_finds_the_prompts_of_another(stand_in, failure, argume
 
 
 async def test_a_server_deaf_to_sigterm_is_ended_all_the_same(stand_in, tmp_path, monkeypatch):
-    monkeypatch.setattr(process, "STOP_S", 1.0)  # less than the supervisor's patience
+    monkeypatch.setattr(process, "STOP_S", 0.5)  # less than the supervisor's patience
     engine = stand_in("stubborn")
     async with engine:
         assert len(marked_processes(tmp_path)) == 3
     assert not marked_processes(tmp_path)
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+@pytest.mark.parametrize(
+    "number", [signal.SIGKILL, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)]
+)
 def test_nothing_outlives_a_run_that_is_killed(tmp_path, model_folder, number):
     run = subprocess.Popen(
         [sys.executable, "-c", RUN_AND_WAIT, str(model_folder)],
         env={
             **os.environ,
             "PYTHONPATH": os.pathsep.join((str(STAND_IN), str(ROOT))),
+            "STAND_IN": "orphan",
             MARK: str(tmp_path),
         },
         stdout=subprocess.PIPE,

@@ -1,7 +1,8 @@
 """Stands where vLLM's server does: the mock server with vLLM's arguments, endpoints and habits.
 
-It has a child process, as vLLM has its engine core. STAND_IN makes it fail: `crash`, `silent`
-(never healthy), `no_reset` (of its prefix cache), `stubborn` (deaf to SIGTERM, child included).
+It has a child process, as vLLM has its engine core, which ends when the server does. STAND_IN makes
+it fail: `crash`, `silent` (never healthy), `no_reset` (of its prefix cache), `orphan` (the child
+does not notice), `stubborn` (deaf to SIGTERM, child included).
 """
 
 import argparse
@@ -40,7 +41,8 @@ def main() -> None:
         sys.exit("ValueError: no such architecture")
     if FAILURE == "stubborn":
         signal.signal(signal.SIGTERM, signal.SIG_IGN)  # which the child inherits
-    subprocess.Popen([sys.executable, "-c", "import time; time.sleep(3600)"])
+    child = ["sleep", "3600"] if FAILURE in ("orphan", "stubborn") else ["cat"]
+    subprocess.Popen(child, stdin=subprocess.PIPE)
     app = build_app(arguments.middleware)
     app.routes.insert(0, Route("/reset_prefix_cache", reset_prefix_cache, methods=["POST"]))
     if FAILURE == "silent":
