@@ -61,13 +61,13 @@ class Judged:
 
 def verdicts(requests: pd.DataFrame, slo: Slo) -> pd.Series:
     """Return for each request True (good), False (bad) or NA (unjudged), by Kleene's logic."""
-    bad = ~requests["ok"].to_numpy(dtype=bool)
+    bad = ~metrics.is_ok(requests)
     unjudged = np.zeros(len(requests), dtype=bool)
     for column in COLUMNS:
         limit_s = getattr(slo, column)
         if limit_s is not None:
-            unknown = metrics.unknown(requests, column).to_numpy(dtype=bool)
-            known = metrics.applies(requests, column).to_numpy(dtype=bool) & ~unknown
+            unknown = metrics.unknown(requests, column)
+            known = metrics.applies(requests, column) & ~unknown
             bad |= known & ~(requests[column] <= limit_s).to_numpy(dtype=bool)
             unjudged |= unknown
     met = pd.arrays.BooleanArray(~bad, unjudged & ~bad)

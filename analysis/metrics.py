@@ -17,6 +17,7 @@ import pandas as pd
 from bellman.load.schedule import Phase
 
 Array = npt.NDArray[np.float64]
+Mask = npt.NDArray[np.bool_]
 
 
 def percentile(values: Array, percent: float) -> float | None:
@@ -31,23 +32,31 @@ def percentile(values: Array, percent: float) -> float | None:
     return float(np.partition(values, rank - 1)[rank - 1])
 
 
-def applies(requests: pd.DataFrame, column: str) -> pd.Series:
+def is_ok(requests: pd.DataFrame) -> Mask:
+    """Return for each request whether it ended ok."""
+    return requests["ok"].to_numpy(dtype=bool)
+
+
+def applies(requests: pd.DataFrame, column: str) -> Mask:
     """Return for each request whether the quantity has a meaning: tpot has none for one token."""
     if column == "tpot_s":
-        return ~(requests["output_tokens"] <= 1)
-    return pd.Series(data=True, index=requests.index)
+        return ~(requests["output_tokens"] <= 1).to_numpy(dtype=bool)
+    return np.ones(len(requests), dtype=bool)
 
 
-def unknown(requests: pd.DataFrame, column: str) -> pd.Series:
+def unknown(requests: pd.DataFrame, column: str) -> Mask:
     """Return for each request whether it ended ok and has the quantity, which nobody recorded."""
-    return requests["ok"] & applies(requests, column) & requests[column].isna()
+    unrecorded = requests[column].isna().to_numpy()
+    if not unrecorded.any():
+        return unrecorded
+    return unrecorded & is_ok(requests) & applies(requests, column)
 
 
 def of_ok(requests: pd.DataFrame, column: str) -> pd.Series:
     """Return a column of the ok requests that it applies to; none where it is unknown of any."""
     if unknown(requests, column).any():
-        return requests.loc[[], column]
-    return requests.loc[requests["ok"] & applies(requests, column), column]
+        return requests[column].iloc[:0]
+    return requests[column][is_ok(requests) & applies(requests, column)]
 
 
 def failures_as_infinity(requests: pd.DataFrame, column: str) -> Array:
@@ -55,9 +64,9 @@ def failures_as_infinity(requests: pd.DataFrame, column: str) -> Array:
 
     Requests that the quantity does not apply to are left out; NaN is unknown.
     """
-    ok = requests["ok"].to_numpy(dtype=bool)
+    ok = is_ok(requests)
     values = np.where(ok, requests[column].to_numpy(dtype=np.float64), np.inf)
-    counted: Array = values[~ok | applies(requests, column).to_numpy(dtype=bool)]
+    counted: Array = values[~ok | applies(requests, column)]
     return counted
 
 
