@@ -13,6 +13,12 @@ from bellman.errors import RunError
 from tests.analysis.synthetic_run import Synthetic, interrupt, write_run
 
 
+@pytest.fixture(scope="module")
+def made(run):
+    """The summary of the run of three repeats, read only."""
+    return summary(run)
+
+
 def test_files_are_written_from_the_records(tmp_path):
     folder = write_run(tmp_path / "run")
     summarize(load_run(folder))
@@ -45,8 +51,8 @@ def test_files_are_written_from_the_records(tmp_path):
     assert written["response_source"] == "extractive stand-in"
 
 
-def test_every_intended_request_is_counted_once(run):
-    for arm in summary(run)["arms"].values():
+def test_every_intended_request_is_counted_once(run, made):
+    for arm in made["arms"].values():
         phases = [arm["phases"][name] for name in ("calm", "congested", "recovery")]
         assert arm["offered"] == sum(phase["offered"] for phase in phases)
         assert arm["offered"] == sum(repeat["offered"] for repeat in arm["repeats"])
@@ -55,9 +61,8 @@ def test_every_intended_request_is_counted_once(run):
         assert warmup > 0 and arm["offered"] + warmup == len(run.requests) / 2
 
 
-def test_energy_and_tokens_are_those_of_the_engine(run):
-    content = summary(run)
-    for name, arm in content["arms"].items():
+def test_energy_and_tokens_are_those_of_the_engine(run, made):
+    for name, arm in made["arms"].items():
         rows = run.timeline[run.timeline["arm"] == name]
         last = rows.groupby("repeat").last()
         at_warmup = rows[rows["time_s"] == 20.0]
@@ -67,8 +72,8 @@ def test_energy_and_tokens_are_those_of_the_engine(run):
         assert arm["energy_j_per_output_token"] == pytest.approx(arm["energy_j"] / tokens)
 
 
-def test_the_energy_of_an_arm_is_that_of_its_counted_windows(run):
-    for name, arm in summary(run)["arms"].items():
+def test_the_energy_of_an_arm_is_that_of_its_counted_windows(run, made):
+    for name, arm in made["arms"].items():
         windows = run.energy[run.energy["arm"] == name].groupby("window")["energy_j"].sum()
         counted = windows[["calm", "congested", "recovery", "drain"]].sum()
         assert arm["energy_j"] == pytest.approx(counted)
@@ -79,15 +84,15 @@ def test_the_energy_of_an_arm_is_that_of_its_counted_windows(run):
         assert arm["energy_j_per_completed_request"] == pytest.approx(counted / answered)
 
 
-def test_test_length_stands_beside_latencies_above_capacity(run):
-    phases = summary(run)["phases"]
+def test_test_length_stands_beside_latencies_above_capacity(made):
+    phases = made["phases"]
     assert phases["congested"]["above_capacity"] is True
     assert phases["congested"]["length_s"] == 100.0
     assert phases["calm"]["above_capacity"] is False
 
 
-def test_quality_is_a_plain_mean_with_an_interval_over_documents(run):
-    quality = summary(run)["arms"]["none"]["quality"]
+def test_quality_is_a_plain_mean_with_an_interval_over_documents(run, made):
+    quality = made["arms"]["none"]["quality"]
     rows = run.requests[(run.requests["arm"] == "none") & (run.requests["phase"] != "warmup")]
     scored = rows[["text_id"]].merge(run.quality, on="text_id")
     f1 = quality["rouge1_f1"]
@@ -109,8 +114,8 @@ def test_documents_that_differ_alike_in_both_arms_have_a_tight_difference():
     assert difference.low == pytest.approx(0.01) == difference.high
 
 
-def test_quality_is_compared_by_pairs(run):
-    arms = summary(run)["arms"]
+def test_quality_is_compared_by_pairs(made):
+    arms = made["arms"]
     difference = arms["bellman"]["quality"]["rouge1_f1_difference"]
     means = [arms[name]["quality"]["rouge1_f1"]["value"] for name in ("bellman", "none")]
     assert difference["value"] == pytest.approx(means[0] - means[1])

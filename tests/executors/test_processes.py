@@ -69,6 +69,7 @@ def test_a_killed_process_costs_a_second_try_and_then_its_cell_alone(tmp_path):
     assert not (outcomes["always"].folder / "episode.json").exists()
 
 
+@pytest.mark.slow
 def test_a_process_killed_while_it_has_nothing_to_do_costs_nothing(tmp_path):
     with Processes(workers=1).at(place(tmp_path)) as hands:
         process = psutil.Process(results(hands, Stub("a"))["a"].content["process"])
@@ -92,6 +93,7 @@ def test_a_cell_that_fails_is_named_and_the_others_go_on(tmp_path):
     assert "Traceback" in (unexpected.folder / "error.txt").read_text()
 
 
+@pytest.mark.slow
 def test_a_full_disk_ends_them_all(tmp_path):
     cells = [Stub("long", "waits"), Stub("full", "full disk"), Stub("later")]
     with (
