@@ -22,6 +22,7 @@ from analysis.made import note_made
 from analysis.ranking.present import arms
 from analysis.replay.present import replay
 from analysis.scores import score
+from analysis.sensitivity.present import sensitivity
 from analysis.summarize import summarize
 from analysis.tables import print_tables
 from analysis.uncertainty.present import tornado
@@ -70,6 +71,7 @@ PRESENTERS: dict[str, tuple[Sequence[Step], Presenter]] = {
     "KickTheTires": (SCORED, kick_the_tires),
     "Paired": (SCORED, comparison),
     "Replay": (FRAMES, replay),
+    "Sensitivity": (FRAMES, sensitivity),
     "Uncertainty": (SCORED, tornado),
     "Validation": ((), validation),
 }

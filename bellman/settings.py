@@ -3,9 +3,10 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from omegaconf import DictConfig, OmegaConf
+from pydantic import Field
 
 from bellman.app.budget import BudgetRules
 from bellman.build import build, build_class
@@ -70,6 +71,12 @@ class SignalSettings:
     delivery: Literal["header", "poll"]
     """`header`: on every response; `poll`: GET /bellman/congestion."""
     poll_period_s: Positive
+    delay_s: NotNegative = 0.0
+    """How much later than the response that carries it a level reaches the application."""
+    loss: Annotated[float, Field(ge=0, lt=1)] = 0.0
+    """Share of the responses whose level never does."""
+    listening: Annotated[float, Field(ge=0, le=1)] = 1.0
+    """Share of the requests that act on it; the others ask as without a signal."""
 
 
 @dataclass(frozen=True)

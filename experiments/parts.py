@@ -19,6 +19,7 @@ from bellman.episode import Arm
 from bellman.errors import RunError
 from bellman.load.schedule import Schedule
 from bellman.settings import EpisodeSettings
+from bellman.signal_path import SignalPath
 from experiments.cells.inputs import input_digests
 
 MakeApp = Callable[[EngineSession, Arm], SummarizationApp]
@@ -113,6 +114,12 @@ class Parts:
                     length_compliance=engine.length_compliance,
                 ),
                 request_timeout_s=settings.request_timeout_s,
+                signal_path=SignalPath(
+                    delay_s=settings.signal.delay_s,
+                    loss=settings.signal.loss,
+                    listening=settings.signal.listening,
+                    seed=settings.seed,
+                ),
             )
 
         return make_app

@@ -12,7 +12,7 @@ from bellman.engines.base import Completion, EngineSession, Request, RequestFail
 from bellman.errors import RunError
 from bellman.load.schedule import ScheduledRequest
 from bellman.records import RequestRecord
-from bellman.signal import SignalReceiver
+from bellman.signal_path import SignalPath
 from bellman.source import Source
 
 
@@ -29,6 +29,7 @@ class SummarizationApp:
         *,
         asked_words: Callable[[int], int],
         request_timeout_s: float,
+        signal_path: SignalPath | None = None,
     ) -> None:
         self._session = session
         self._adaptation = adaptation
@@ -39,15 +40,18 @@ class SummarizationApp:
         self.request_timeout_s = request_timeout_s
         self._loop = asyncio.get_running_loop()
         self._start_s = self._loop.time()
-        self.receiver = SignalReceiver()
+        self._signal_path = signal_path or SignalPath()
+        self.receiver = self._signal_path.receiver
 
     def receive(self, header_values: Sequence[str]) -> None:
         """Take the signal of a response or of a poll that arrives now."""
-        self.receiver.receive(header_values, self._loop.time())
+        self._signal_path.receive(header_values, self._loop.time())
 
-    def decide(self) -> Ask:
-        """Pick the word budget for a request sent now."""
-        return decide(self.receiver.last, self._loop.time(), self._adaptation, self._rules)
+    def decide(self, request_id: int | None = None) -> Ask:
+        """Pick the word budget for a request sent now; without its number, for one that listens."""
+        path, now_s = self._signal_path, self._loop.time()
+        signal = path.last(now_s) if request_id is None else path.heard_by(request_id, now_s)
+        return decide(signal, now_s, self._adaptation, self._rules)
 
     def word_budget(self) -> int | None:
         """Return what a request sent now would ask for; None where it names no number."""
@@ -85,7 +89,7 @@ class SummarizationApp:
 
     def prepare(self, scheduled: ScheduledRequest, record: RequestRecord) -> Request:
         """Decide what is asked, note it in the record, and return the request to be sent now."""
-        ask = self.decide()
+        ask = self.decide(scheduled.request_id)
         words = ask.words(self._rules)
         asked_words = None if words is None else self._asked_words(words)
         prompt = self._prompts.prompt(scheduled.document_id, asked_words)

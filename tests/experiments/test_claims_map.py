@@ -10,12 +10,13 @@ from analysis.present import present
 from bellman.errors import ConfigError
 from experiments.execute import execute
 from experiments.studies.claims_map import ClaimsMap
+from experiments.studies.small_grids import points_of
 from tests.experiments.conftest import TINY, read_config
 
 
 def test_a_point_that_two_grids_share_is_one():
-    study = ClaimsMap({"one": {"a": [1, 2], "b": [3]}, "two": {"a": [2, 4], "b": [3]}})
-    axes = [dict(point.axes) for point in study.points()]
+    grids = {"one": {"a": [1, 2], "b": [3]}, "two": {"a": [2, 4], "b": [3]}}
+    axes = [dict(point.axes) for point in points_of(grids)]
     assert axes == [{}, {"a": 1, "b": 3}, {"a": 2, "b": 3}, {"a": 4, "b": 3}]
 
 

@@ -6,7 +6,9 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
+
+from pydantic import Field
 
 from bellman.app.length_compliance import LengthCompliance
 from bellman.corpus.base import Corpus
@@ -18,7 +20,8 @@ from bellman.engines.simulated.sequence import Sequence
 from bellman.engines.simulated.session import SimulatedSession
 from bellman.errors import require
 from bellman.responses.base import ResponseBank
-from bellman.schema import Count, schema
+from bellman.schema import Count, NotNegative, Whole, schema
+from bellman.sensing.faults import Sense, faulty
 from bellman.source import Source
 from bellman.virtual_time import VirtualTimeLoop
 
@@ -45,6 +48,11 @@ class SimulatedEngine:
     trace_block_tokens: Count = 512
     """Tokens that one of a trace's `hash_ids` stands for."""
     scheduling_policy: Literal["fcfs", "priority"] = "fcfs"
+    sensor_spread: NotNegative = 0.0
+    """Standard deviation of ln(count that the law sees / true count) of running and waiting."""
+    sensor_missing: Annotated[float, Field(ge=0, lt=1)] = 0.0
+    """Share of the law's readings that fail, so that no level is published for a period."""
+    sensor_seed: Whole = 0
     bank: Any = None
     """Configuration of the response bank, for `create`."""
 
@@ -62,6 +70,17 @@ class SimulatedEngine:
         """What the scheduler must respect."""
         return Limits(
             self.max_num_seqs, self.max_num_batched_tokens, self.kv_blocks, self.block_size
+        )
+
+    def with_faults(self, sense: Sense) -> Sense:
+        """Return the sensor that the law reads, with the configured faults."""
+        if not self.sensor_spread and not self.sensor_missing:
+            return sense
+        return faulty(
+            sense,
+            spread=self.sensor_spread,
+            missing=self.sensor_missing,
+            seed=self.sensor_seed,
         )
 
     def create(self, corpus: Corpus, logs: Path | None = None) -> "RunningSimulatedEngine":
@@ -145,6 +164,7 @@ class RunningSimulatedEngine:
             block_size=config.block_size,
             trace_block_tokens=config.trace_block_tokens,
             energy_details={"devices": config.profile.devices, **asdict(config.profile.energy)},
+            with_faults=config.with_faults,
         )
         async with session:
             yield session

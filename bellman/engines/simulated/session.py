@@ -2,6 +2,7 @@
 
 import asyncio
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Self
 
@@ -24,6 +25,8 @@ from bellman.engines.simulated.prefix_cache import block_hashes
 from bellman.engines.simulated.scheduler import Scheduler
 from bellman.engines.simulated.sequence import Sequence
 from bellman.responses.base import ResponseBank
+from bellman.sensing.failure import SensorFailed
+from bellman.sensing.faults import Sense
 from bellman.sensing.observation import Observation
 
 TICKS_PER_S = 1_000_000
@@ -54,6 +57,7 @@ class SimulatedSession:
         block_size: int,
         trace_block_tokens: int,
         energy_details: dict[str, object],
+        with_faults: Callable[[Sense], Sense],
     ) -> None:
         self._loop = asyncio.get_running_loop()
         self._scheduler = scheduler
@@ -64,7 +68,9 @@ class SimulatedSession:
         self._block_size = block_size
         self._trace_block_tokens = trace_block_tokens
         self._energy_details = energy_details
-        self._publisher = SignalPublisher(control.controller, self._sense, control.period_s)
+        self._publisher = SignalPublisher(
+            control.controller, with_faults(self._sense), control.period_s
+        )
         self._publishing: asyncio.Task[None] | None = None
         self._answers: dict[Sequence, _Answer] = {}
         self._finished: list[Sequence] = []
@@ -183,7 +189,9 @@ class SimulatedSession:
 
     async def state(self) -> ServerState:
         """Return the load and the published level."""
-        if self._publisher.failure is not None:  # in a simulation a broken law ends the run
+        failure = self._publisher.failure
+        # In a simulation a broken law ends the run; a sensor fails there because it was told to.
+        if failure is not None and not isinstance(failure, SensorFailed):
             raise EngineDied(f"the control law failed: {self._publisher.reason}")
         observation, signal = self._sense(), self._publisher.signal
         if signal is None:

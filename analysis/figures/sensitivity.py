@@ -1,0 +1,83 @@
+"""Sensitivity: quantities of every arm over the axes of small grids, a figure for each grid."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import matplotlib.pyplot as plt
+import numpy as np
+import seaborn as sns
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from analysis.figures import style
+from analysis.grid.present import text
+from analysis.sensitivity.present import arms_at
+from analysis.sensitivity.quantities import QUANTITIES, Quantity
+
+Values = dict[str, Any]
+WIDE_IN = 7.0
+
+
+def draw(found: Values) -> Iterator[tuple[str, Figure]]:
+    """Yield name and figure of each grid."""
+    for number, (name, axes) in enumerate(found["grids"].items(), 1):
+        yield f"sensitivity_{number}", grid_figure(found, name, axes)
+
+
+def grid_figure(found: Values, name: str, axes: dict[str, list[Any]]) -> Figure:
+    """Draw a column a quantity, and a row for each value of a second axis."""
+    common = {key: values[0] for key, values in axes.items() if len(values) == 1}
+    across, *second = sorted(
+        (key for key, values in axes.items() if len(values) > 1), key=lambda key: -len(axes[key])
+    )
+    rows = [{second[0]: value} for value in axes[second[0]]] if second else [{}]
+    names = found["quantities"]
+    figure, panels = plt.subplots(
+        len(rows),
+        len(names),
+        squeeze=False,
+        sharex=True,
+        sharey="col",
+        figsize=(WIDE_IN, 1.1 + 1.15 * len(rows)),
+    )
+    for panel_row, row in zip(panels, rows, strict=True):
+        at = [arms_at(found, common | row | {across: value}) for value in axes[across]]
+        for panel, quantity in zip(panel_row, names, strict=True):
+            _lines(panel, at, quantity, QUANTITIES[quantity])
+            panel.set_xticks(range(len(at)), [text(value) for value in axes[across]])
+        for key, value in row.items():
+            panel_row[0].set_ylabel(f"{_short(key)} {text(value)}")
+    for panel, quantity in zip(panels[0], names, strict=True):
+        panel.set_title(QUANTITIES[quantity].label.replace(", ", ",\n"), fontsize=6.5)
+    for panel in panels[-1]:
+        panel.set_xlabel(_short(across))
+    handles, labels = panels[0, 0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside upper center", ncols=len(labels))
+    repeats = min((point["repeats"] for point in found["points"]), default=0)
+    style.caption_lines(figure, f"{str(found['source']).capitalize()}, {repeats} repeats. {name}.")
+    return figure
+
+
+def _lines(panel: Axes, at: list[list[Values]], name: str, quantity: Quantity) -> None:
+    arms = list(dict.fromkeys(arm["arm"] for arms in at for arm in arms))
+    colours = sns.color_palette("colorblind", max(1, len(arms)))
+    for number, arm in enumerate(arms):
+        values = [
+            next((one[name] for one in arms_there if one["arm"] == arm), None) for arms_there in at
+        ]
+        panel.plot(
+            range(len(at)),
+            [np.nan if value is None else quantity.factor * float(value) for value in values],
+            color=colours[number],
+            marker=style.MARKERS[number % len(style.MARKERS)],
+            linestyle=style.LINE_STYLES[number % len(style.LINE_STYLES)],
+            markersize=3,
+            label=arm,
+        )
+    if quantity.logarithmic:
+        style.log_seconds(panel, "y")
+    panel.grid(visible=True, alpha=0.5)
+
+
+def _short(key: str) -> str:
+    return key.replace("/", ".").rpartition(".")[2]
