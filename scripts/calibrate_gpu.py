@@ -31,6 +31,7 @@ from bellman import provenance
 from bellman.energy.nvml_driver import Driver, DriverError
 from bellman.energy.visible_gpus import Ambiguous, Gpu, visible_gpus
 from bellman.engines.simulated.fitting import fit_kernels
+from bellman.engines.simulated.front_end import FrontEnd
 from bellman.engines.simulated.profile import FittedRange, Profile
 from bellman.engines.simulated.step_energy import StepEnergy
 from bellman.engines.simulated.step_time import StepTime
@@ -189,6 +190,7 @@ def profile_of(
         devices=f"1 x {device}",
         source="scripts/calibrate_gpu.py: random weights, PyTorch kernels, no server",
         kv_blocks=decoder.kv_tokens // BLOCK_TOKENS,
+        front_end=FrontEnd(mean_ms=0.0, variation=0.0),  # there is no server
         time=step_time,
         energy=energy,
         fitted=FittedRange(

@@ -66,10 +66,12 @@ def fit_line(folder: Path) -> str:
     batches, drift = fit["batches"], fit["drift"]
     drifted = f"{min(drift):+.1%} to {max(drift):+.1%} (drift and noise)"
     found = [abs(batch[name]) for batch in batches for name in ("first_error", "last_error")]
+    front_end = fit.get("front_end")
+    delay = "" if front_end is None else f", front end {front_end['mean_ms']:.3g} ms"
     return (
-        f"step time fitted to {len(batches)} batches on the idle engine, none of these episodes: "
-        f"error mean {sum(found) / len(found):.1%}, largest {max(found):.1%}; batches after the "
-        f"episodes against before them: {drifted}"
+        f"step time{delay}, fitted to {len(batches)} batches on the idle engine, none of these "
+        f"episodes: error mean {sum(found) / len(found):.1%}, largest {max(found):.1%}; batches "
+        f"after the episodes against before them: {drifted}"
     )
 
 

@@ -1,4 +1,4 @@
-"""The cell that fits the simulated engine's step time to batches that were timed on a real one."""
+"""The cell that fits the simulated engine's times to batches that were timed on a real one."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
@@ -8,7 +8,7 @@ from typing import Any
 
 from bellman.engines.batches import Batch, BatchTimes
 from bellman.engines.simulated.engine import SimulatedEngine
-from bellman.engines.simulated.fit_batches import START, fit_batches
+from bellman.engines.simulated.fit_batches import START, START_FRONT_END, fit_batches
 from bellman.engines.simulated.profile import FittedRange, Profile
 from bellman.engines.simulated.step_energy import StepEnergy
 from bellman.source import Source
@@ -49,16 +49,17 @@ class FitCell:
         }
 
     def run(self, folder: Path, parts: Parts, watch: Watch) -> dict[str, Any]:
-        """Fit; returns the step time, its errors, and the engine that has it as plain values."""
+        """Fit; returns the times, their errors, and the engine that has them as plain values."""
         watch.begin(self.label, None)
         rounds = [[*early, *late] for early, late in zip(self.before, self.after, strict=True)]
         measured = list(zip(self.batches, map(median_times, rounds), strict=True))
         config = self.unfitted(measured)
-        step_time, errors = fit_batches(config, measured)
+        profile, errors = fit_batches(config, measured)
         watch.finish(None)
         return {
             "source": self.source,
-            "step_time": asdict(step_time),
+            "front_end": asdict(profile.front_end),
+            "step_time": asdict(profile.time),
             "batches": [
                 {
                     **asdict(batch),
@@ -69,7 +70,7 @@ class FitCell:
                 for number, (batch, times) in enumerate(measured)
             ],
             "drift": drift(self.before, self.after),
-            "engine": as_node(replace(config, profile=replace(config.profile, time=step_time))),
+            "engine": as_node(replace(config, profile=profile)),
         }
 
     def unfitted(self, measured: Sequence[tuple[Batch, BatchTimes]]) -> SimulatedEngine:
@@ -88,6 +89,7 @@ class FitCell:
             devices="this machine",
             source="batches of requests on the idle engine",
             kv_blocks=self.limits["kv_blocks"],
+            front_end=START_FRONT_END,
             time=START,
             energy=NO_ENERGY,
             fitted=fitted,

@@ -18,6 +18,8 @@ from experiments.studies.grid import cells_at, check_points
 from experiments.studies.points import Point
 
 PROFILE = "engine.profile"
+GROUPS = ("front_end", "time", "energy")
+"""Those of a profile that have coefficients."""
 
 
 @schema
@@ -43,10 +45,9 @@ class Uncertainty:
         for name, factors in self.factors.items():
             value = OmegaConf.select(settings.config, f"{PROFILE}.{name}")
             group = name.partition(".")[0]
-            if group not in {"time", "energy"} or not isinstance(value, int | float):
-                raise ConfigError(
-                    "study.factors", name, "must be time.<coefficient> or energy.<...>"
-                )
+            if group not in GROUPS or not isinstance(value, int | float):
+                places = ", ".join(f"{known}.<coefficient>" for known in GROUPS)
+                raise ConfigError("study.factors", name, f"must be one of {places}")
             found += [
                 Point(
                     {"coefficient": name, "factor": factor}, {f"{PROFILE}.{name}": factor * value}

@@ -49,10 +49,11 @@ def test_how_well_the_step_time_fits(tmp_path):
     assert fit_line(tmp_path) == "step time: not fitted, the measurement did not end"
     (tmp_path / "episodes" / "k").mkdir(parents=True)
     write_json(
-        {"batches": [batch, batch], "drift": [-0.01, 0.04]},
+        {"batches": [batch, batch], "drift": [-0.01, 0.04], "front_end": {"mean_ms": 12.5}},
         tmp_path / "episodes" / "k" / "episode.json",
     )
     assert "error mean 2.0%, largest 3.0%" in fit_line(tmp_path)
+    assert fit_line(tmp_path).startswith("step time, front end 12.5 ms, fitted to 2 batches")
     assert "against before them: -1.0% to +4.0% (drift and noise)" in fit_line(tmp_path)
 
 

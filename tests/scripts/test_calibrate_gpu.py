@@ -9,6 +9,7 @@ import pytest
 from omegaconf import OmegaConf
 
 from bellman.build import build
+from bellman.engines.simulated.front_end import FrontEnd
 from bellman.engines.simulated.profile import FittedRange, Profile
 from bellman.engines.simulated.step_energy import StepEnergy
 from bellman.engines.simulated.step_time import StepTime
@@ -90,6 +91,7 @@ def test_the_written_profile_is_what_the_simulated_engine_builds():
         "1 x card",
         "here",
         100,
+        FrontEnd(20.0, 0.4),
         StepTime(1.0, 0.1, 1e-7, 1e-5, 1e-3, 1.0, 0.0, 0.0, 1.0),
         StepEnergy(75.0, 700.0, 2.5, 0.01, 0.03, 3e-5),
         FittedRange(8, 1000, 512),

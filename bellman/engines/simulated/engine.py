@@ -160,6 +160,7 @@ class RunningSimulatedEngine:
             scheduler,
             self._bank,
             control,
+            front_end=config.profile.front_end,
             max_model_len=config.max_model_len,
             block_size=config.block_size,
             trace_block_tokens=config.trace_block_tokens,

@@ -1,4 +1,4 @@
-"""Fits the step time to measured batches: the simulation then takes as long as they did."""
+"""Fits step time and front end to measured batches: the simulation takes as long as they did."""
 
 import asyncio
 from collections.abc import Sequence
@@ -13,6 +13,8 @@ from bellman.controllers.none import NoControl
 from bellman.engines.base import Control
 from bellman.engines.batches import Batch, BatchTimes, run_batch
 from bellman.engines.simulated.engine import RunningSimulatedEngine, SimulatedEngine
+from bellman.engines.simulated.front_end import FrontEnd
+from bellman.engines.simulated.profile import Profile
 from bellman.engines.simulated.step_time import StepTime
 from bellman.responses.base import Response
 
@@ -30,6 +32,8 @@ START = StepTime(
     host_half_sequences=1.0,
 )
 """Where the fit starts; the coefficients that are 0 or 1 here stay so."""
+START_FRONT_END = FrontEnd(mean_ms=10.0, variation=0.0)
+"""The same; batches say nothing of the variation."""
 FITTED = ("floor_ms", "token_ms", "pair_ms", "kv_token_ms", "sequence_ms")
 NEGLIGIBLE = 1e-6
 """A coefficient may fall to this share of its start, which is as good as 0."""
@@ -53,8 +57,8 @@ class NoAnswers:
 
 def fit_batches(
     config: SimulatedEngine, measured: Sequence[tuple[Batch, BatchTimes]]
-) -> tuple[StepTime, Vector]:
-    """Return the step time of the engine that took these times, and the relative errors.
+) -> tuple[Profile, Vector]:
+    """Return the profile of the engine that took these times, and the relative errors.
 
     Least squares of the logarithms of both times of every batch: its mean first token and its last
     one. The errors are in that order, batch by batch.
@@ -62,25 +66,27 @@ def fit_batches(
     times = np.array([(times.first_s, times.last_s) for _, times in measured]).ravel()
 
     def residuals(logarithms: Vector) -> Vector:
-        trial = replace(config, profile=replace(config.profile, time=step_time(logarithms)))
+        trial = replace(config, profile=with_times(config.profile, logarithms))
         simulated = simulate(trial, measured)
         errors: Vector = np.log(simulated / times)
         return errors
 
-    start = np.log([getattr(START, name) for name in FITTED])
+    start = np.log([START_FRONT_END.mean_ms, *(getattr(START, name) for name in FITTED)])
     lower = start + np.log(NEGLIGIBLE)
     fit = least_squares(
         residuals, start, bounds=(lower, start + np.log(1e4)), diff_step=1e-3, loss="soft_l1",
         f_scale=0.05,
     )  # fmt: skip
-    return step_time(fit.x), np.expm1(residuals(fit.x))
+    return with_times(config.profile, fit.x), np.expm1(residuals(fit.x))
 
 
-def step_time(logarithms: Vector) -> StepTime:
-    """Return the step time with the logarithms of the fitted coefficients."""
-    values = np.exp(logarithms)
+def with_times(profile: Profile, logarithms: Vector) -> Profile:
+    """Return the profile with the fitted coefficients, given by their logarithms."""
+    mean_ms, *values = map(float, np.exp(logarithms))
     return replace(
-        START, **{name: float(value) for name, value in zip(FITTED, values, strict=True)}
+        profile,
+        front_end=replace(START_FRONT_END, mean_ms=mean_ms),
+        time=replace(START, **dict(zip(FITTED, values, strict=True))),
     )
 
 

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from bellman.engines.simulated.front_end import FrontEnd
 from bellman.engines.simulated.step_energy import StepEnergy
 from bellman.engines.simulated.step_time import StepTime
 from bellman.schema import Count, Name, Whole, schema
@@ -81,6 +82,7 @@ class Profile:
     """Where the coefficients come from."""
     kv_blocks: Count
     """KV cache blocks of 16 tokens that this server has with vLLM's default settings."""
+    front_end: FrontEnd
     time: StepTime
     energy: StepEnergy
     fitted: FittedRange

@@ -20,6 +20,8 @@ from bellman.engines.base import (
     ServerState,
     SessionReport,
 )
+from bellman.engines.simulated.arriving import Arriving
+from bellman.engines.simulated.front_end import FrontEnd
 from bellman.engines.simulated.meter import ModelledMeter
 from bellman.engines.simulated.prefix_cache import block_hashes
 from bellman.engines.simulated.scheduler import Scheduler
@@ -53,6 +55,7 @@ class SimulatedSession:
         bank: ResponseBank,
         control: Control,
         *,
+        front_end: FrontEnd,
         max_model_len: int,
         block_size: int,
         trace_block_tokens: int,
@@ -64,6 +67,7 @@ class SimulatedSession:
         self._bank = bank
         accepts_all = isinstance(control.admission, AcceptAll)  # whatever the load is
         self._door: Door | None = None if accepts_all else control.admission.open()
+        self._arriving = Arriving(front_end, self._arrive)
         self._max_model_len = max_model_len
         self._block_size = block_size
         self._trace_block_tokens = trace_block_tokens
@@ -88,6 +92,7 @@ class SimulatedSession:
         """Stop the control law and the engine's clock."""
         if self._timer is not None:
             self._timer.cancel()
+        self._arriving.close()
         if self._publishing is not None:
             self._publishing.cancel()
             await asyncio.gather(self._publishing, return_exceptions=True)
@@ -135,8 +140,7 @@ class SimulatedSession:
                 entry.done("error", self._loop.time())
             raise
         self._answers[sequence] = _Answer(text, finish_reason, on_end, entry)
-        self._scheduler.add(sequence, self._loop.time())
-        self._arm()
+        self._arriving.send(sequence)
         return sequence
 
     def _enter(self, door: Door, request: Request) -> Permit | Refusal:
@@ -184,8 +188,9 @@ class SimulatedSession:
         answer = self._answers.pop(sequence, None)
         if answer is not None and answer.permit is not None:
             answer.permit.done("left", self._loop.time())
-        self._scheduler.abort(sequence, self._loop.time())
-        self._arm()
+        if not self._arriving.take_back(sequence):
+            self._scheduler.abort(sequence, self._loop.time())
+            self._arm()
 
     async def state(self) -> ServerState:
         """Return the load and the published level."""
@@ -215,6 +220,14 @@ class SimulatedSession:
         if len(self._finished) == 1:
             self._loop.call_soon(self._hand_over)
 
+    def _arrive(self, sequence: Sequence) -> None:
+        """Queue a request that the front end is done with."""
+        try:
+            self._scheduler.add(sequence, self._loop.time())
+            self._arm()
+        except Exception as failure:  # a callback's exception would only be logged
+            self._fail(failure)
+
     def _hand_over(self) -> None:
         finished, self._finished = self._finished, []
         for sequence in finished:
@@ -238,7 +251,7 @@ class SimulatedSession:
     def _sense(self) -> Observation:
         observation = self._scheduler.observe(self._loop.time())
         self._arm()
-        return observation
+        return self._arriving.seen_in(observation)
 
     def _joules_at(self, time_s: float) -> float:
         joules = self._scheduler.energy_j(time_s)
@@ -274,12 +287,16 @@ class SimulatedSession:
             self._scheduler.start()
             self._arm()
         except Exception as failure:  # a callback's exception would only be logged
-            self._failure = failure
-            answers, self._answers = self._answers, {}
-            for answer in answers.values():
-                if answer.permit is not None:
-                    answer.permit.done("error", self._loop.time())
-                answer.on_end(EngineDied("the simulated engine failed"))
+            self._fail(failure)
+
+    def _fail(self, failure: Exception) -> None:
+        """End all requests: the engine is broken."""
+        self._failure = failure
+        answers, self._answers = self._answers, {}
+        for answer in answers.values():
+            if answer.permit is not None:
+                answer.permit.done("error", self._loop.time())
+            answer.on_end(EngineDied("the simulated engine failed"))
 
 
 def cut_words(text: str, share: float) -> str:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from hypothesis import strategies as st
 
+from bellman.engines.simulated.front_end import FrontEnd
 from bellman.engines.simulated.profile import FittedRange, Profile
 from bellman.engines.simulated.scheduler import Scheduler
 from bellman.engines.simulated.segment import Limits
@@ -19,6 +20,7 @@ PROFILE = Profile(
     devices="1 x test",
     source="invented",
     kv_blocks=1000,
+    front_end=FrontEnd(mean_ms=0, variation=0),
     time=StepTime(
         floor_ms=6.5,
         token_ms=0.02,

@@ -26,9 +26,12 @@ from bellman.sensing.observation import Observation
 CONF = str(Path(__file__).parents[3] / "conf")
 
 
+AT_ONCE = "engine.profile.front_end.mean_ms=0"
+
+
 def configured(*overrides: str) -> SimulatedEngine:
     with initialize_config_dir(CONF, version_base=None):
-        config = compose(overrides=["+engine=simulated", *overrides])
+        config = compose(overrides=["+engine=simulated", AT_ONCE, *overrides])
     engine = build(config.engine, "engine")
     assert isinstance(engine, SimulatedEngine)
     return engine
