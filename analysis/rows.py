@@ -95,6 +95,8 @@ def source_line(summary: Values) -> str:
     if summary["capacity_rps"] is not None:
         parts.append(f"capacity {summary['capacity_rps']:.2f} requests/s")
     parts.append(f"test length {summary['test_length_s']:g} s")
+    if summary.get("prefix_caching") is not None:
+        parts.append(f"prefix caching {summary['prefix_caching']}")
     return ", ".join(parts)
 
 

@@ -66,6 +66,7 @@ def summary(run: Run) -> Values:
     return {
         "source": run.source,
         "response_source": run.response_source,
+        "prefix_caching": prefix_caching(run),
         "cut_short": run.cut_short,
         "invalid_reasons": run.invalid_reasons,
         "warnings": run.warnings,
@@ -83,6 +84,14 @@ def summary(run: Run) -> Values:
         },
         "arms": {arm: _arm(run, arm, slo) for arm in run.arms},
     }
+
+
+def prefix_caching(run: Run) -> str | None:
+    """Return whether prompts were found in the prefix cache, as the episodes say; None: unknown."""
+    ways = {str(way) for episode in run.episodes if (way := episode.get("prefix_cache"))}
+    if not ways:
+        return None
+    return "off" if ways == {"disabled"} else f"on ({', '.join(sorted(ways))})"
 
 
 def _arm(run: Run, arm: str, slo: Slo) -> Values:

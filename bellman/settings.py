@@ -60,6 +60,8 @@ class RunSettings:
     """The run's folder, instead of `<outputs>/<name>/<run id>`."""
     model: str | None = None
     """Model name or folder, for engines that load one."""
+    prefix_caching: bool = False
+    """Whether engines that a run starts or simulates find known prefixes again."""
 
 
 @schema

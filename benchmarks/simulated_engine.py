@@ -45,7 +45,10 @@ def load(requests: int) -> Iterator[tuple[float, int, int]]:
 def configured(*overrides: str) -> SimulatedEngine:
     """Build the default engine."""
     with initialize(config_path="../conf", version_base=None):
-        engine = build(compose(overrides=["+engine=simulated", *overrides]).engine, "engine")
+        engine = build(
+            compose(overrides=["+engine=simulated", "+prefix_caching=false", *overrides]).engine,
+            "engine",
+        )
     assert isinstance(engine, SimulatedEngine)
     return engine
 

@@ -15,6 +15,8 @@ class Prompt:
 
     text: str
     tokens: int
+    document_tokens: int
+    """Those of the document, which stands first, by its share of the words."""
 
 
 class PromptBook:
@@ -36,9 +38,12 @@ class PromptBook:
         key = (document_id, asked_words)
         prompt = self._prompts.get(key)
         if prompt is None:
-            text = summary_prompt(self._documents[document_id].text, asked_words)
+            document_text = self._documents[document_id].text
+            text = summary_prompt(document_text, asked_words)
+            words = count_words(text)
             tokens = self._count_tokens(text)
             if tokens is None:
-                tokens = math.ceil(count_words(text) / self._words_per_token)
-            prompt = self._prompts[key] = Prompt(text, tokens)
+                tokens = math.ceil(words / self._words_per_token)
+            document_tokens = tokens * count_words(document_text) // words
+            prompt = self._prompts[key] = Prompt(text, tokens, document_tokens)
         return prompt

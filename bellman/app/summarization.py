@@ -110,6 +110,7 @@ class SummarizationApp:
             prompt_tokens=scheduled.prompt_tokens or prompt.tokens,
             forced_output_tokens=self._forced_tokens(scheduled.output_tokens, record.word_budget),
             priority=scheduled.priority or 0,
+            document_tokens=None if scheduled.prompt_tokens else prompt.document_tokens,
             hash_ids=scheduled.hash_ids or (),
         )
 

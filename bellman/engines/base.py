@@ -35,6 +35,9 @@ class Request:
     priority: int = 0
     """The lowest number goes first, on the simulated engine that schedules by priority; real
     engines are not told."""
+    document_tokens: int | None = None
+    """How many of the prompt's first tokens are the document's, the same in all prompts about it,
+    for the simulated prefix cache; None where the prompt is not of the document's text."""
     hash_ids: tuple[int, ...] = ()
     """A trace's names of the prompt's blocks, `engine.trace_block_tokens` tokens each, for the
     simulated prefix cache; real engines are not told, they hash the text they get."""

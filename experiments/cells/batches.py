@@ -57,6 +57,7 @@ class BatchesCell:
             "model": engine.response_source,
             "kv_blocks": facts.get("kv_blocks"),
             "kv_block_size": facts.get("kv_block_size"),
+            "prefix_caching": facts.get("prefix_caching"),
             "sampling": facts.get("sampling"),
         }
 

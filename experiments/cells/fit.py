@@ -33,7 +33,7 @@ class FitCell:
     before: Rounds
     after: Rounds
     limits: Mapping[str, int]
-    """The server's: of its batch, its steps and its KV cache."""
+    """The server's: of its batch, its steps and its KV cache, and whether it caches prefixes."""
     source: Source = "simulated"
     label: str = "fit"
     axes: Mapping[str, Any] = field(default_factory=dict)

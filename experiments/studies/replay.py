@@ -50,6 +50,8 @@ class Replay:
     """Blocks of the KV cache; None takes what the server says."""
     block_size: Count | None
     """Tokens of a block; None takes what the server says."""
+    prefix_caching: bool = False
+    """Whether the server finds known prefixes again, where it does not say it."""
 
     def __post_init__(self) -> None:
         """Check that the batches fit into the server's limits."""
@@ -127,7 +129,9 @@ class Replay:
                 f"study.kv_blocks={kv_blocks}: must hold study.max_model_len={self.max_model_len} "
                 f"tokens in blocks of {block_size}"
             )
+        told_caching = told.get("prefix_caching")
         return {
+            "enable_prefix_caching": self.prefix_caching if told_caching is None else told_caching,
             "max_num_seqs": self.max_num_seqs,
             "max_num_batched_tokens": self.max_num_batched_tokens,
             "kv_blocks": kv_blocks,

@@ -53,7 +53,7 @@ def test_the_turns_of_a_conversation_find_their_prefix_in_the_cache(tmp_path, re
     ]
     path = write_trace(tmp_path / "trace.jsonl", rows)
     without = replay(path)
-    cached = replay(path, "engine.enable_prefix_caching=true")
+    cached = replay(path, "prefix_caching=true")
 
     schedule = pd.read_parquet(without / "schedule.parquet").sort_values("request_id")
     assert [list(ids) for ids in schedule.hash_ids] == [row["hash_ids"] for row in rows]

@@ -44,7 +44,7 @@ class SimulatedEngine:
     max_model_len: Count
     """Prompt and output tokens of one request."""
     enable_prefix_caching: bool = False
-    """Find the blocks of known prefixes again; only requests with `hash_ids` have any."""
+    """Find the blocks of known prefixes again."""
     trace_block_tokens: Count = 512
     """Tokens that one of a trace's `hash_ids` stands for."""
     scheduling_policy: Literal["fcfs", "priority"] = "fcfs"
@@ -162,6 +162,7 @@ class RunningSimulatedEngine:
             control,
             front_end=config.profile.front_end,
             max_model_len=config.max_model_len,
+            prefix_caching=config.enable_prefix_caching,
             block_size=config.block_size,
             trace_block_tokens=config.trace_block_tokens,
             energy_details={"devices": config.profile.devices, **asdict(config.profile.energy)},

@@ -59,6 +59,10 @@ class KvBlocks:
         """Free the blocks of a sequence that holds `tokens` tokens."""
         self.used -= self.blocks_for(tokens)
 
+    def preempt(self, sequence: Sequence, tokens: int) -> None:
+        """Free the blocks of a sequence that will come back."""
+        self.release(sequence, tokens)
+
     def growth(self, step: int, steps: int) -> int:
         """Return the blocks that `steps` decode steps from number `step` on take together."""
         cycles, rest = divmod(steps, self.block_size)

@@ -320,16 +320,17 @@ class Scheduler:
         self._delays.finish(sequence)
         self._on_finish(sequence)
 
-    def _remove(self, sequence: Sequence) -> None:
+    def _remove(self, sequence: Sequence, *, returns: bool = False) -> None:
         """Take a sequence out of the batch and free its blocks."""
         del self._running[sequence]
+        free = self._blocks.preempt if returns else self._blocks.release
         if sequence.finish_step < 0:
-            self._blocks.release(sequence, sequence.computed)
+            free(sequence, sequence.computed)
             self._prefilling = None
             return
         context = sequence.phase + self._step
         self._blocks.leave(sequence.phase)
-        self._blocks.release(sequence, context - 1)
+        free(sequence, context - 1)
         self._kv_tokens -= context
         sequence.generated = sequence.output_tokens - (sequence.finish_step - self._step)
         sequence.computed = context
@@ -348,7 +349,7 @@ class Scheduler:
             sequence = next(reversed(self._running))
         if self._log is not None:
             self._log.leave(sequence, self._boundary_s)
-        self._remove(sequence)
+        self._remove(sequence, returns=True)
         self._outstanding_tokens += sequence.computed
         sequence.computed = 0
         sequence.preemptions += 1

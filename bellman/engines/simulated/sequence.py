@@ -16,12 +16,13 @@ class Sequence:
     priority: int = 0
     """The lowest number goes first, where the scheduler goes by priority."""
     block_hashes: list[Hashable] = field(default_factory=list)
-    """Hashes of the prompt's full blocks, where prefixes are cached."""
+    """Hashes of its full blocks, where prefixes are cached: the prompt's, and the answer's where a
+    later prompt may have them; those of what a preempted sequence generated are added."""
 
     number: int = 0
     """Order of arrival, where the scheduler goes by priority."""
-    held_blocks: list[Hashable] = field(default_factory=list)
-    """Blocks of `block_hashes` that it refers to."""
+    held_blocks: dict[int, Hashable] = field(default_factory=dict)
+    """Blocks of `block_hashes` that it refers to, by their place."""
     generated: int = 0
     """Output tokens; while it decodes this is the number it had when it began to."""
     computed: int = 0

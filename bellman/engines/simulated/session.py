@@ -23,7 +23,7 @@ from bellman.engines.base import (
 from bellman.engines.simulated.arriving import Arriving
 from bellman.engines.simulated.front_end import FrontEnd
 from bellman.engines.simulated.meter import ModelledMeter
-from bellman.engines.simulated.prefix_cache import block_hashes
+from bellman.engines.simulated.prefix_cache import request_hashes
 from bellman.engines.simulated.scheduler import Scheduler
 from bellman.engines.simulated.sequence import Sequence
 from bellman.responses.base import ResponseBank
@@ -57,6 +57,7 @@ class SimulatedSession:
         *,
         front_end: FrontEnd,
         max_model_len: int,
+        prefix_caching: bool,
         block_size: int,
         trace_block_tokens: int,
         energy_details: dict[str, object],
@@ -69,6 +70,7 @@ class SimulatedSession:
         self._door: Door | None = None if accepts_all else control.admission.open()
         self._arriving = Arriving(front_end, self._arrive)
         self._max_model_len = max_model_len
+        self._prefix_caching = prefix_caching
         self._block_size = block_size
         self._trace_block_tokens = trace_block_tokens
         self._energy_details = energy_details
@@ -177,9 +179,9 @@ class SimulatedSession:
         if tokens < 1:
             raise RequestFailed("error", f"{tokens} output tokens asked")
         sequence = Sequence(prompt_tokens, tokens, limit, request.priority)
-        if request.hash_ids:
-            sequence.block_hashes = block_hashes(
-                request.hash_ids, self._trace_block_tokens, self._block_size, prompt_tokens
+        if self._prefix_caching:
+            sequence.block_hashes = request_hashes(
+                request, sequence, self._trace_block_tokens, self._block_size
             )
         return sequence, text, finish_reason
 
@@ -212,7 +214,7 @@ class SimulatedSession:
 
     def report(self) -> SessionReport:
         """Return that every episode has an engine of its own."""
-        return SessionReport(prefix_cache="starts empty")
+        return SessionReport(prefix_cache="starts empty" if self._prefix_caching else "disabled")
 
     def finish(self, sequence: Sequence) -> None:
         """Take a sequence that the scheduler has finished; who hears of it may ask for more."""

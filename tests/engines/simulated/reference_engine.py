@@ -222,11 +222,17 @@ class CachingReference(ReferenceEngine):
     def hits(self, state: State) -> list[int]:
         found: list[int] = []
         blocks = {name: block for block, name in self.hash_of.items()}
-        for name in state.job.block_hashes:
-            if name not in blocks or (len(found) + 1) * self.limits.block_size >= state.known:
+        while (len(found) + 1) * self.limits.block_size < state.known:
+            name = self.name(state, len(found))
+            if name not in blocks:
                 break
             found.append(blocks[name])
         return found
+
+    def name(self, state: State, index: int) -> str:
+        """A block of the prompt has the job's name, one with an answer in it is its own."""
+        names = state.job.block_hashes
+        return names[index] if index < len(names) else f"{state.number}/{index}"
 
     def fits(self, state: State) -> bool:
         hits = self.hits(state)
@@ -248,11 +254,10 @@ class CachingReference(ReferenceEngine):
             self.references[block] = 1
             state.table.append(block)
         size = self.limits.block_size
-        now_full = slice(state.computed // size, (state.computed + tokens) // size)
-        names = state.job.block_hashes[now_full]
-        for block, name in zip(state.table[now_full], names, strict=False):
+        for index in range(state.computed // size, (state.computed + tokens) // size):
+            name = self.name(state, index)
             if name not in self.hash_of.values():
-                self.hash_of[block] = name
+                self.hash_of[state.table[index]] = name
 
     def release(self, state: State) -> None:
         for block in reversed(state.table):

@@ -6,7 +6,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bellman.engines.simulated.prefix_cache import PrefixCachingBlocks, block_hashes
+from bellman.engines.simulated.prefix_cache import (
+    PrefixCachingBlocks,
+    block_hashes,
+    document_hashes,
+)
 from bellman.engines.simulated.segment import Limits
 from bellman.engines.simulated.sequence import Sequence
 from tests.engines.simulated.loads import PROFILE, Outcome, limits, loads, replay
@@ -80,6 +84,41 @@ def test_the_oldest_freed_blocks_are_forgotten_first_and_the_end_of_a_prompt_bef
     blocks.release(first, 48)
     blocks.take(2)  # the fourth block, which held nothing, and the end of the prompt
     assert blocks.hits(Sequence(60, 1, 1, block_hashes=["a", "b", "c"])) == ["a", "b"]
+
+
+def test_the_next_turn_finds_the_answer_before_it() -> None:
+    blocks = PrefixCachingBlocks(total=20, block_size=16)
+    names = [f"turn:{index}" for index in range(8)]
+    first = Sequence(48, 40, 40, block_hashes=names[:5])  # 3 blocks of prompt, 2 of its answer
+    assert blocks.admits(first)
+    blocks.take_chunk(first, 48)
+    blocks.take(3)  # the answer's
+    blocks.release(first, 87)
+    assert blocks.used == 0
+    second = Sequence(100, 5, 5, block_hashes=names[:6])
+    assert blocks.admits(second)
+    assert second.computed == 5 * 16
+
+
+def test_a_preempted_sequence_finds_what_it_had_generated() -> None:
+    tight = Limits(max_num_seqs=2, max_num_batched_tokens=100, kv_blocks=12, block_size=4)
+    jobs = [Job(0.0, 8, 20), Job(0.0, 8, 30)]
+    prefill_tokens = []
+    for caching in (False, True):
+        outcome = replay(jobs, tight, {}, prefix_caching=caching)
+        assert [one.preemptions for one in outcome.sequences] == [0, 1]
+        prefill_tokens.append(sum(segment.prefill_tokens for segment in outcome.log.segments))
+    # It had 24 tokens in six blocks when the other one took the last of them.
+    assert prefill_tokens == [8 + 8 + 25, 8 + 8 + 25 - 5 * 4]
+
+
+def test_prompts_about_one_document_share_its_blocks_and_no_more() -> None:
+    one, other = (document_hashes("d", asked, 40, 70, 16) for asked in (300, 75))
+    assert len(one) == 4
+    assert one[:2] == other[:2]
+    assert not set(one[2:]) & set(other)
+    assert document_hashes("d", 300, 40, 70, 16) == one
+    assert not set(document_hashes("e", 300, 40, 70, 16)) & set(one)
 
 
 def test_ids_of_a_trace_become_hashes_of_full_blocks() -> None:

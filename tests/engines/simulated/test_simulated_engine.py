@@ -26,12 +26,13 @@ from bellman.sensing.observation import Observation
 CONF = str(Path(__file__).parents[3] / "conf")
 
 
+ALONE = ("+engine=simulated", "+prefix_caching=false")
 AT_ONCE = "engine.profile.front_end.mean_ms=0"
 
 
 def configured(*overrides: str) -> SimulatedEngine:
     with initialize_config_dir(CONF, version_base=None):
-        config = compose(overrides=["+engine=simulated", AT_ONCE, *overrides])
+        config = compose(overrides=[*ALONE, AT_ONCE, *overrides])
     engine = build(config.engine, "engine")
     assert isinstance(engine, SimulatedEngine)
     return engine
