@@ -1,6 +1,8 @@
 """Gathers the records of all episodes into frames: one row a request, a sample, a text.
 
-Each frame has `episode_id`, arm, repeat and a column for each axis of the study. An episode that
+Each frame has `episode_id`, arm, repeat and a column for each axis of the study. `attempts` and
+`replicas` hold the episodes that can have such records, and are not there where none has: a request
+without attempts was sent once, as its own record says. An episode that
 was cut short is there as far as it came: its intended requests without a record are `unfinished`.
 An episode that stands at several points of a grid is there once for each of them. Episodes are
 written one after the other, so that memory does not grow with their number.
@@ -48,7 +50,9 @@ def gather(folder: Path) -> None:
     axes = axis_fields(cells)
     notes: list[str] = []
     for kind in FILES:
-        if kind.schema is TEXTS:
+        if kind.optional and not any(has_records(one, kind) for one in episodes):
+            (folder / f"{kind.name}.parquet").unlink(missing_ok=True)
+        elif kind.schema is TEXTS:
             write_texts(folder, kind, episodes, notes)
         else:
             write_frame(folder, kind, axes, episodes, notes)
@@ -63,6 +67,12 @@ def gather(folder: Path) -> None:
     )
     if not axes:
         write_schedules(folder, episodes)
+
+
+def has_records(one: Gathered, kind: RecordFile) -> bool:
+    """Whether an episode has, or had, a file of this kind."""
+    there = (one.cell.folder / f"{kind.name}.jsonl").exists()
+    return there or kind.name in one.content.get("lines", {})
 
 
 def gathered(cell: PlannedCell) -> Gathered | None:
@@ -154,7 +164,7 @@ def tables(folder: Path, one: Gathered, kind: RecordFile, notes: list[str]) -> I
         salvaged = salvage_lines(one.cell.folder / f"{kind.name}.jsonl", kind)
         table = salvaged.table
         notes += [f"{one.cell.label}, {kind.name}: {note}" for note in salvaged.notes]
-        missing = one.content["lines"][kind.name] - table.num_rows if one.done else 0
+        missing = one.content["lines"].get(kind.name, 0) - table.num_rows if one.done else 0
         if missing > 0:
             notes.append(f"{one.cell.label}, {kind.name}: {missing} records are lost")
     yield table
@@ -171,7 +181,7 @@ def whole_lines(one: Gathered, kind: RecordFile) -> pa.Table | None:
         table = read_json_lines(file, kind.schema)
     except (OSError, ValueError, pa.ArrowException):
         return None
-    return table if table.num_rows == one.content["lines"][kind.name] else None
+    return table if table.num_rows == one.content["lines"].get(kind.name) else None
 
 
 def unfinished(folder: Path, one: Gathered, recorded: pa.Table) -> pa.Table:

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from analysis import read
 from bellman.foreign_text import whole_characters
-from bellman.records import REQUESTS, STATUSES, TEXTS, TIMELINE
+from bellman.records import ATTEMPTS, REQUESTS, STATUSES, TEXTS, TIMELINE
 
 NAMED = 3
 """Bad lines that a message names; all of them are counted."""
@@ -32,6 +32,8 @@ class RecordFile:
     """What no two records share."""
     needed: tuple[str, ...]
     """Fields without which a record says nothing."""
+    optional: bool = False
+    """Only some episodes have such records: those that can have something to say."""
 
 
 FILES = (
@@ -43,6 +45,20 @@ FILES = (
     ),
     RecordFile("timeline", TIMELINE, ("repeat", "arm", "time_s"), ("phase", "source")),
     RecordFile("texts", TEXTS, ("text_id",), ("document_id", "text")),
+    RecordFile(
+        "attempts",
+        ATTEMPTS,
+        ("repeat", "arm", "request_id", "attempt"),
+        ("sent_s", "source", "status"),
+        optional=True,
+    ),
+    RecordFile(
+        "replicas",
+        TIMELINE,
+        ("repeat", "arm", "time_s", "replica"),
+        ("phase", "source"),
+        optional=True,
+    ),
 )
 
 

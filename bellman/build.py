@@ -2,8 +2,9 @@
 
 A variant (control law, arrival process, engine, meter...) is one class made by `bellman.schema`
 and one YAML file that names it. Unknown keys, wrong types and wrong ranges are refused with the
-full key, before anything runs. An entry that has a `_target_` of its own is built first; the field
-that takes it is typed `Any`, or by the one class that it takes.
+full key, before anything runs. An entry that has a `_target_` of its own is built first, and so is
+each of a mapping of such entries; the field that takes it is typed `Any`, or by the one class that
+it takes.
 """
 
 import re
@@ -82,6 +83,10 @@ def build_class(cls: type, values: Any, key: str) -> Any:
         variant = any(map(is_schema, (types[name], *get_args(types[name]))))
         if (variant or types[name] is Any) and isinstance(value, dict) and TARGET in value:
             given[name] = _build_values(value, full_key)
+        elif isinstance(value, dict) and value and all(map(_is_variant, value.values())):
+            given[name] = {
+                entry: _build_values(node, f"{full_key}.{entry}") for entry, node in value.items()
+            }
         elif types[name] is Any and value is not None:
             raise ConfigError(full_key, value, A_VARIANT)
         else:
@@ -90,6 +95,10 @@ def build_class(cls: type, values: Any, key: str) -> Any:
         return cls(**given)
     except ConfigError as error:
         raise ConfigError(_joined(key, error.key), error.value, error.allowed) from None
+
+
+def _is_variant(node: Any) -> bool:
+    return isinstance(node, dict) and TARGET in node
 
 
 def _joined(key: str, name: object) -> str:

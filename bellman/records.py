@@ -70,6 +70,36 @@ class RequestRecord:
     """Waits between two pieces of the stream, reasoning included; None where there is none."""
     retries: int | None = None
     """How often it was sent again because its connection was stale; None without connections."""
+    attempts: int | None = None
+    """How often it was sent, each with a record of its own; None where it can be sent but once."""
+    replica: str | None = None
+    """Which of several engines it was sent to last; None where there is one."""
+
+
+@dataclass(slots=True)
+class AttemptRecord:
+    """One time that a request was sent, where its client or a route may send it again.
+
+    A request without such records was sent once: its own record is that of its attempt.
+    """
+
+    repeat: int
+    arm: str
+    request_id: int
+    attempt: int
+    """1, 2, 3... of the request."""
+    sent_s: float
+    source: Source
+    status: Status
+    """As a request's; an attempt that is out when its request ends has the request's own."""
+    ended_s: float | None = None
+    http_status: int | None = None
+    """Of a refusal or an error; None for an answer, and where no HTTP answer came."""
+    reason: str | None = None
+    retry_after_s: float | None = None
+    """How long the server asked to wait."""
+    replica: str | None = None
+    """Which of several engines it was sent to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +124,8 @@ class TimelineRow:
     prompt_tokens_total: int | None
     generated_tokens_total: int | None
     preemptions_total: int | None
+    replica: str | None = None
+    """Which of several engines it is a sample of; None: of all together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +138,7 @@ class TextRecord:
 
 
 REQUESTS = columns_of(RequestRecord)
+ATTEMPTS = columns_of(AttemptRecord)
 TIMELINE = columns_of(TimelineRow)
 TEXTS = columns_of(TextRecord)
 

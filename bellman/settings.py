@@ -9,6 +9,7 @@ from omegaconf import DictConfig, OmegaConf
 from pydantic import Field
 
 from bellman.app.budget import BudgetRules
+from bellman.attempts.give_up import GIVE_UP
 from bellman.build import build, build_class
 from bellman.engines.base import Control
 from bellman.episode import Arm
@@ -121,8 +122,13 @@ class Settings:
     executor: Any
 
     def episode_values(self, arm: str) -> dict[str, Any]:
-        """Return the entries that shape the records of an episode under `arm`."""
-        return {key: self.values[key] for key in EPISODE_KEYS} | {"arm": self.values["arms"][arm]}
+        """Return the entries that shape the records of an episode under `arm`.
+
+        An arm's own engine stands in the place of the run's.
+        """
+        parts = dict(self.values["arms"][arm])
+        engine = {"engine": parts.pop("engine")} if "engine" in parts else {}
+        return {key: self.values[key] for key in EPISODE_KEYS} | engine | {"arm": parts}
 
 
 def read_settings(config: DictConfig) -> Settings:
@@ -139,6 +145,9 @@ def read_settings(config: DictConfig) -> Settings:
         require(valid, f"arms.{name}", name, "must be named by letters, digits, _ + . and -")
     require(run.baseline in arms, "baseline", run.baseline, f"must be one of {', '.join(arms)}")
     episode = read_episode(values, run.baseline, arms[run.baseline])
+    for name, parts in arms.items():
+        if isinstance(parts, Mapping) and "engine" in parts:
+            check_own_engine(parts["engine"], f"arms.{name}.engine", episode.engine)
     return Settings(
         config=config,
         values=values,
@@ -177,6 +186,8 @@ def read_episode(values: Mapping[str, Any], name: str, arm: Any) -> EpisodeSetti
 
 
 PARTS = ("controller", "adaptation", "admission")
+OPTIONAL_PARTS = ("client", "engine", "period_s")
+"""Without them a client gives up, requests go to the run's engine, and the law has its period."""
 
 
 @schema
@@ -188,11 +199,11 @@ class ArmPeriod:
 
 
 def read_arm(name: str, values: Any, period_s: float) -> Arm:
-    """Build one arm from its parts, and its own control period if any; raises `ConfigError`."""
+    """Build one arm from its parts, all but an engine of its own; raises `ConfigError`."""
     key = f"arms.{name}"
     require(isinstance(values, Mapping), key, values, f"must be a mapping with {', '.join(PARTS)}")
     for entry in values:
-        known = (*PARTS, "period_s")
+        known = (*PARTS, *OPTIONAL_PARTS)
         unknown = f"unknown key, known are {', '.join(known)}"
         require(entry in known, f"{key}.{entry}", values[entry], unknown)
     period = build_class(ArmPeriod, {"period_s": values.get("period_s", period_s)}, key)
@@ -210,7 +221,15 @@ def read_arm(name: str, values: Any, period_s: float) -> Arm:
         ),
         adaptation=build(adaptation, f"{key}.adaptation"),
         calibrated=calibrated,
+        client=build(values["client"], f"{key}.client") if "client" in values else GIVE_UP,
     )
+
+
+def check_own_engine(values: Any, key: str, engine: Any) -> None:
+    """Refuse an arm's own engine that is not of the run's kind, simulated or measured."""
+    source = build(values, key).source
+    of_a_kind = f"is {source}: must be {engine.source}, as the run's engine is"
+    require(source == engine.source, key, values.get("_target_"), of_a_kind)
 
 
 def identity_values(values: Mapping[str, Any]) -> dict[str, Any]:

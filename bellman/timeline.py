@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from bellman.app.summarization import SummarizationApp
 from bellman.energy.base import EnergyMeter, EnergyReading, EnergyReport, Incident
-from bellman.engines.base import EngineSession
+from bellman.engines.base import EngineSession, ServerState
+from bellman.engines.routed.session import RoutedSession
 from bellman.load.schedule import Phase
 from bellman.records import DRAIN, WARMUP, TimelineRow
 from bellman.source import Source
@@ -34,6 +35,8 @@ class EnergyWindow:
     method: str
     reason: str | None
     """Why there is no energy, or why to distrust it."""
+    replicas_j: dict[str, float | None] | None = None
+    """Of several engines each one's part of `energy_j`; None where there is one."""
 
 
 def phase_at(phases: Sequence[Phase], time_s: float) -> str:
@@ -80,12 +83,30 @@ class Timeline:
             tick = max(tick + 1, int((loop.time() - self._start_s) / period_s))
 
     async def sample(self) -> None:
-        """Take one row now."""
-        state = await self._session.state()
-        reading = await self._meter.read()
+        """Take one row now; of several engines one more for each."""
+        session, replicas = self._session, dict[str, ServerState]()
+        if isinstance(session, RoutedSession):
+            replicas = await session.states()
+            state = session.combined(replicas.values())
+        else:
+            state = await session.state()
+        reading, before = await self._meter.read(), self._last_reading
+        self._last_reading = reading
+        self._on_row(self._row(state, reading, before))
+        for name, its_state in replicas.items() if len(replicas) > 1 else ():
+            its_before = None if before is None else part_of(before, name)
+            self._on_row(self._row(its_state, part_of(reading, name), its_before, name))
+
+    def _row(
+        self,
+        state: ServerState,
+        reading: EnergyReading,
+        before: EnergyReading | None,
+        replica: str | None = None,
+    ) -> TimelineRow:
         time_s = reading.time_s - self._start_s
         observation = state.observation
-        row = TimelineRow(
+        return TimelineRow(
             repeat=self._repeat,
             arm=self._arm,
             time_s=time_s,
@@ -97,13 +118,17 @@ class Timeline:
             kv_usage=observation.kv_usage if observation else None,
             word_budget=self._app.word_budget(),
             energy_j=reading.energy_j,
-            power_w=mean_power_w(self._last_reading, reading) if self._last_reading else None,
+            power_w=None if before is None else mean_power_w(before, reading),
             prompt_tokens_total=observation.prompt_tokens_total if observation else None,
             generated_tokens_total=observation.generated_tokens_total if observation else None,
             preemptions_total=observation.preemptions_total if observation else None,
+            replica=replica,
         )
-        self._last_reading = reading
-        self._on_row(row)
+
+
+def part_of(reading: EnergyReading, replica: str) -> EnergyReading:
+    """Return what a reading of several engines says of one."""
+    return EnergyReading(reading.time_s, (reading.replicas_j or {}).get(replica))
 
 
 def mean_power_w(before: EnergyReading, after: EnergyReading) -> float | None:
@@ -173,9 +198,20 @@ def energy_windows(
                 source=None if energy_j is None else report.source,
                 method=report.method,
                 reason=reason,
+                replicas_j=parts_between(before, after),
             )
         )
     return windows
+
+
+def parts_between(before: EnergyReading, after: EnergyReading) -> dict[str, float | None] | None:
+    """Return the joules of each of several engines between two readings."""
+    if before.replicas_j is None or after.replicas_j is None:
+        return None
+    return {
+        name: difference(before.replicas_j[name], joules)
+        for name, joules in after.replicas_j.items()
+    }
 
 
 def difference(before: float | None, after: float | None) -> float | None:

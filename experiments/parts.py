@@ -120,6 +120,7 @@ class Parts:
                     listening=settings.signal.listening,
                     seed=settings.seed,
                 ),
+                client=arm.client,
             )
 
         return make_app

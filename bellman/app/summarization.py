@@ -8,12 +8,16 @@ from bellman.app.ask import Ask, decide
 from bellman.app.budget import BudgetRules
 from bellman.app.prompts import PromptBook
 from bellman.app.texts import TextStore
+from bellman.attempts.base import Client
+from bellman.attempts.give_up import GIVE_UP
 from bellman.engines.base import Completion, EngineSession, Request, RequestFailed
 from bellman.errors import RunError
 from bellman.load.schedule import ScheduledRequest
 from bellman.records import RequestRecord
 from bellman.signal_path import SignalPath
 from bellman.source import Source
+
+ENDED_FIRST = "the run ended first"
 
 
 class SummarizationApp:
@@ -30,6 +34,7 @@ class SummarizationApp:
         asked_words: Callable[[int], int],
         request_timeout_s: float,
         signal_path: SignalPath | None = None,
+        client: Client = GIVE_UP,
     ) -> None:
         self._session = session
         self._adaptation = adaptation
@@ -38,6 +43,7 @@ class SummarizationApp:
         self._texts = texts
         self._asked_words = asked_words
         self.request_timeout_s = request_timeout_s
+        self._client = client
         self._loop = asyncio.get_running_loop()
         self._start_s = self._loop.time()
         self._signal_path = signal_path or SignalPath()
@@ -71,21 +77,42 @@ class SummarizationApp:
             intended_s=scheduled.intended_s,
             source=source,
             status="unfinished",
-            reason="the run ended first",
+            reason=ENDED_FIRST,
         )
 
     async def summarize(self, scheduled: ScheduledRequest, record: RequestRecord) -> None:
         """Send one request and complete its record; raises only `EngineDied` and cancellation."""
-        request = self.prepare(scheduled, record)
+        deadline_s = self._loop.time() + self.request_timeout_s
         try:
-            async with asyncio.timeout(self.request_timeout_s):
-                completion = await self._session.generate(request, self.receive)
+            async with asyncio.timeout_at(deadline_s):
+                completion = await self._ask(scheduled, record, deadline_s)
         except RequestFailed as failure:
             self.fail(record, failure)
         except TimeoutError:
             self.time_out(record)
         else:
             self.complete(record, completion)
+
+    async def _ask(
+        self, scheduled: ScheduledRequest, record: RequestRecord, deadline_s: float
+    ) -> Completion:
+        """Send a request until it is answered, or the client gives it up.
+
+        Each attempt asks for what the level known by then allows. A client that would have to wait
+        beyond its deadline gives up at once.
+        """
+        patience = self._client.start(record.repeat, record.request_id)
+        while True:
+            request = self.prepare(scheduled, record)
+            try:
+                return await self._session.generate(request, self.receive)
+            except RequestFailed as failure:
+                wait_s = patience.wait_s(failure)
+                if wait_s is None or self._loop.time() + wait_s >= deadline_s:
+                    raise
+                self.fail(record, failure)  # what it is should the run end while it waits
+            await asyncio.sleep(wait_s)
+            record.status, record.reason, record.ended_s = "unfinished", ENDED_FIRST, None
 
     def prepare(self, scheduled: ScheduledRequest, record: RequestRecord) -> Request:
         """Decide what is asked, note it in the record, and return the request to be sent now."""
@@ -100,7 +127,8 @@ class SummarizationApp:
             record.word_budget = ask.word_budget
         record.asked_words = asked_words
         record.max_tokens = ask.max_tokens(asked_words, self._rules)
-        record.sent_s = self._loop.time() - self._start_s
+        if record.sent_s is None:
+            record.sent_s = self._loop.time() - self._start_s
         return Request(
             request_id=scheduled.request_id,
             document_id=scheduled.document_id,

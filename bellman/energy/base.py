@@ -1,7 +1,7 @@
 """What every energy meter offers: a cumulative reading, or null with the reason."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -34,6 +34,8 @@ class EnergyReading:
     """By how long `energy_j` may be late: counters move in steps."""
     reason: str | None = None
     """Why this reading has no energy."""
+    replicas_j: Mapping[str, float | None] | None = None
+    """Of several engines each one's part of `energy_j`; None where there is one."""
 
 
 @dataclass(frozen=True, slots=True)

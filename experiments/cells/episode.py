@@ -73,7 +73,8 @@ class EpisodeCell:
 
             def take_row(row: TimelineRow) -> None:
                 recorder.add_row(row)
-                watch.update(row)
+                if row.replica is None:
+                    watch.update(row)
 
             result: EpisodeResult = run_coroutine(
                 run_episode(
@@ -83,6 +84,7 @@ class EpisodeCell:
                     make_meter=lambda session: meter(settings, session),
                     writer=recorder.requests,
                     on_row=take_row,
+                    on_attempt=recorder.add_attempt,
                 )
             )
             lines = recorder.lines

@@ -5,60 +5,19 @@ import itertools
 import json
 from collections import Counter
 from collections.abc import Iterator
-from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import pytest
-from hydra import compose, initialize_config_dir
 
 from bellman.admission.base import Arrival, Permit
 from bellman.engines.base import EngineDied
 from bellman.engines.simulated.scheduler import Scheduler
-from bellman.episode import run_episode
-from bellman.load.schedule import CONGESTED, Phase, Schedule, ScheduledRequest
 from bellman.schema import schema
 from bellman.sensing.observation import Observation
-from bellman.settings import read_episode, read_settings
-from experiments.cells.episode import meter, plan_episode
-from experiments.parts import Parts
-from experiments.recorder import Recorder
+from tests.app.served import record
 
-CONF = str(Path(__file__).parents[2] / "conf")
 TASKS = ("load_model=capped", "load_model.concurrency=100000")
 """The open loop in effect, but by the path of real engines."""
-
-
-def record(folder: Path, times_s: list[float], overrides: tuple[str, ...]) -> list[dict[str, Any]]:
-    """Serve requests at those times and return their lines."""
-    folder.mkdir()
-    with initialize_config_dir(CONF, version_base="1.3"):
-        settings = read_settings(compose("config", overrides=list(overrides)))
-    values = settings.episode_values("bellman")
-    episode = read_episode(values, "bellman", values["arm"])
-    with Parts() as parts, Recorder(folder, "simulated") as recorder:
-        corpus = parts.corpus(values["corpus"])
-        engine = parts.engine(values["engine"], values["corpus"])
-        documents = [document.document_id for document in corpus.documents]
-        requests = tuple(
-            ScheduledRequest(number, time_s, documents[number % 7], CONGESTED)
-            for number, time_s in enumerate(times_s)
-        )
-        end_s = times_s[-1] + 1.0
-        schedule = Schedule(requests, (Phase(CONGESTED, 0.0, end_s, 1.0),), end_s)
-        try:
-            parts.run_coroutine(engine)(
-                run_episode(
-                    engine,
-                    plan_episode(episode, 0, schedule),
-                    make_app=parts.app_maker(episode, corpus, engine, recorder.texts),
-                    make_meter=lambda session: meter(episode, session),
-                    writer=recorder.requests,
-                    on_row=recorder.add_row,
-                )
-            )
-        finally:
-            recorder.requests.close()
-    return [json.loads(line) for line in (folder / "requests.jsonl").read_text().splitlines()]
 
 
 AT_ONCE = [0.0] * 5 + [number / 40 for number in range(200)]

@@ -195,6 +195,7 @@ class RunningVllm:
 
     def _log_file(self) -> Path:
         folder = self._logs or Path(tempfile.mkdtemp(prefix="bellman-vllm-"))
+        folder.mkdir(parents=True, exist_ok=True)  # of several servers each has one of its own
         return folder / LOG
 
 

@@ -72,6 +72,7 @@ async def run(url: str, folder: Path, plan: EpisodePlan) -> dict[str, Any]:
                 make_meter=no_meter,
                 writer=recorder.requests,
                 on_row=recorder.add_row,
+                on_attempt=recorder.add_attempt,
             )
     return engine.describe()
 
