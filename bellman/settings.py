@@ -186,8 +186,8 @@ def read_episode(values: Mapping[str, Any], name: str, arm: Any) -> EpisodeSetti
 
 
 PARTS = ("controller", "adaptation", "admission")
-OPTIONAL_PARTS = ("client", "engine", "period_s")
-"""Without them a client gives up, requests go to the run's engine, and the law has its period."""
+OPTIONAL_PARTS = ("period_s", "client", "engine")
+"""Without them the law has the run's period, a client gives up, requests go to the run's engine."""
 
 
 @schema
