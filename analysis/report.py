@@ -69,16 +69,26 @@ def _cut(table: list[list[str]], *names: str) -> list[list[list[str]]]:
 
 
 def _pictures(folder: Path) -> list[Path]:
-    """Return the drawn figures in the report's order, then any other picture there."""
+    """Return the drawn figures in the report's order, then any other drawing there."""
     names = [module.__name__.rsplit(".", 1)[1] for module in figures.modules()]
-    known = [folder / f"{name}.png" for name in names]
-    others = sorted(set(folder.glob("*.png")) - set(known))
-    return [path for path in [*known, *others] if path.exists()]
+    known = [path for name in names for path in _parts(folder, name)]
+    return [*known, *sorted(set(folder.glob("*.svg")) - set(known))]
+
+
+def _parts(folder: Path, name: str) -> list[Path]:
+    """Return a figure's files: one, or those of a few arms each."""
+    return sorted([*folder.glob(f"{name}.svg"), *folder.glob(f"{name}_[0-9]*.svg")])
 
 
 def _picture(path: Path) -> dict[str, str]:
+    """Return a drawing as an image, in which no script of a folder that somebody sent can run."""
     data = base64.b64encode(path.read_bytes()).decode()
-    return {"name": path.stem.replace("_", " "), "data": f"data:image/png;base64,{data}"}
+    caption = path.with_suffix(".txt")
+    return {
+        "name": path.stem.replace("_", " "),
+        "data": f"data:image/svg+xml;base64,{data}",
+        "caption": caption.read_text(encoding="utf-8").strip() if caption.exists() else "",
+    }
 
 
 def _entries(value: Any, prefix: str = "") -> list[tuple[str, str]]:

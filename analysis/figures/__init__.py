@@ -32,7 +32,7 @@ def modules() -> list[ModuleType]:
 
 
 def try_drawing() -> None:
-    """Draw a figure with text into memory, in both formats: what fails here fails every figure."""
+    """Draw a figure with text into memory: what fails here fails every figure."""
     import matplotlib.pyplot as plt  # noqa: PLC0415
 
     from analysis.figures import style  # noqa: PLC0415
@@ -40,13 +40,16 @@ def try_drawing() -> None:
     style.use_style()
     figure, axes = plt.subplots()
     axes.set_title("1/s")
-    for kind in ("pdf", "png"):
+    for kind in ("png", "svg"):
         figure.savefig(io.BytesIO(), format=kind)
     plt.close(figure)
 
 
-def draw(run: Run) -> list[Path]:
-    """Draw every figure of a run into its folder's `figures`; returns the files written."""
+def draw(run: Run, *, paper: bool = False) -> list[Path]:
+    """Draw every figure of a run into its folder's `figures`; returns the files written.
+
+    As SVG for the report, or with `paper` as PDF and PNG; each with its caption beside it.
+    """
     import matplotlib.pyplot as plt  # noqa: PLC0415 - seconds to import, for drawing only
 
     from analysis.figures import style  # noqa: PLC0415
@@ -54,6 +57,7 @@ def draw(run: Run) -> list[Path]:
     target = run.folder / "figures"
     target.mkdir(exist_ok=True)
     style.use_style()
+    kinds = style.PAPER if paper else style.PAGE
     files: list[Path] = []
     for module in modules():
         parts = [run] if hasattr(module, "ALL_ARMS") else few_arms(run)
@@ -62,7 +66,8 @@ def draw(run: Run) -> list[Path]:
             if figure is None:
                 continue
             name = module.__name__.rsplit(".", 1)[1]
-            files += style.save(figure, target, name if len(parts) == 1 else f"{name}_{number}")
+            name = name if len(parts) == 1 else f"{name}_{number}"
+            files += style.save(figure, target, name, kinds)
             plt.close(figure)
     return files
 

@@ -1,4 +1,4 @@
-"""`python -m analysis.figures FOLDER...`: draw the figures of run folders from their records."""
+"""`python -m analysis.figures FOLDER...`: draw the figures of run folders for a paper."""
 
 import sys
 from pathlib import Path
@@ -15,7 +15,7 @@ def main(arguments: list[str]) -> int:
         return 2
     try:
         for argument in arguments:
-            for path in draw(load_run(Path(argument))):
+            for path in draw(load_run(Path(argument)), paper=True):
                 print(path)
     except RunError as error:
         print(error, file=sys.stderr)

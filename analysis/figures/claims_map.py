@@ -6,7 +6,6 @@ from typing import Any
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
@@ -18,7 +17,6 @@ from analysis.grid.present import text as axis_text
 from analysis.together import READINGS
 
 Values = dict[str, Any]
-WIDE_IN = 7.0
 COLUMNS = 4
 TITLES = {
     "end-to-end latency": "e2e latency, times lower",
@@ -65,7 +63,7 @@ def grid_figure(
         squeeze=False,
         sharex=True,
         sharey=True,
-        figsize=(WIDE_IN, 0.6 + rows * (0.35 + 0.24 * len(axes[down]))),
+        figsize=(style.WIDE_IN, 0.6 + rows * (0.35 + 0.24 * len(axes[down]))),
     )
     common = {key: values[0] for key, values in axes.items() if key not in drawn}
     places = [
@@ -84,7 +82,9 @@ def grid_figure(
     for panel in panels[:, 0]:
         panel.set_ylabel(short(down))
     shared = "".join(f", {short(key)} {axis_text(value)}" for key, value in common.items())
-    style.caption_lines(figure, f"{name}{shared}. {legend(found)} {letters_legend()}")
+    style.caption_lines(
+        figure, f"{name}{shared}. {legend(found)} {letters_legend()}", source=found["source"]
+    )
     return figure
 
 
@@ -98,7 +98,7 @@ def lines_figure(found: Values, lines: Mapping[str, list[Any]]) -> Figure:
         squeeze=False,
         sharey=True,
         width_ratios=wide,
-        figsize=(WIDE_IN, 0.9 + 0.2 * len(names)),
+        figsize=(style.WIDE_IN, 0.9 + 0.2 * len(names)),
     )
     for panel, (name, (key, *_)) in zip(panels[0], lines.items(), strict=True):
         axes = found["grids"][name]
@@ -108,7 +108,7 @@ def lines_figure(found: Values, lines: Mapping[str, list[Any]]) -> Figure:
         cells(panel, [row] * len(names), names, ticks)
         panel.set_title(name, fontsize=7)
         panel.set_xlabel(short(key))
-    style.caption_lines(figure, legend(found))
+    style.caption_lines(figure, legend(found), source=found["source"])
     return figure
 
 
@@ -146,6 +146,7 @@ def price_figure(found: Values) -> Figure:
         figure,
         f"{str(found['source']).capitalize()}, every point of the map. Dashed: the paper's 25 %; "
         f"grey: a ratio within {why.ABOUT:g} of its 8.",
+        source=found["source"],
     )
     return figure
 
@@ -197,6 +198,8 @@ def heat(
     panel: Axes, share: Any, written: Any, framed: Any, ticks: tuple[list[str], list[str]]
 ) -> None:
     """Draw cells from no effect (white) to the paper's figure (full colour), with their text."""
+    import seaborn as sns  # noqa: PLC0415 - a second to import, for maps only
+
     sns.heatmap(
         pd.DataFrame(share, columns=ticks[0], index=ticks[1]),
         ax=panel,

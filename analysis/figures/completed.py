@@ -3,37 +3,26 @@
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-import seaborn as sns
 from matplotlib.figure import Figure
 
 from analysis import metrics
 from analysis.figures import style
+from analysis.figures.bars import draw_bars
 from analysis.frames import Run
 from bellman.load.schedule import Phase
 from bellman.records import DRAIN
 
-POSITION = 6
+POSITION = 7
 
 
 def draw(run: Run) -> Figure:
     """Draw the requests whose last token came in each phase, beside what was offered there."""
-    figure, axes = plt.subplots(figsize=(style.WIDTH_IN, 2.4))
+    figure, axes = plt.subplots(figsize=(style.WIDTH_IN, 2.2))
     rows = counts(run)
     if rows.empty:
         style.not_measured(axes, "completed requests", "no phase of the schedule is known")
     else:
-        sns.barplot(
-            rows,
-            x="phase",
-            y="completed",
-            hue="arm",
-            hue_order=list(run.arms),
-            palette=style.palette(run),
-            saturation=1.0,
-            errorbar=("pi", 100),
-            err_kws={"linewidth": 0.8, "color": "0.2"},
-            ax=axes,
-        )
+        draw_bars(run, axes, rows, "phase", "completed")
         offered = rows.groupby("phase", sort=False)["offered"].mean()
         at = np.arange(len(offered))
         axes.hlines(offered, at - 0.45, at + 0.45, color="0.2", lw=1.0, ls=":", label="offered")

@@ -37,6 +37,7 @@ def draw(found: Values) -> Figure:
         "line: no other arm is as good in both. Arms that lose more than 1 % of their requests "
         "are left out.",
         [f"INVALID RUN: {reason}" for reason in found["invalid_reasons"][:1]],
+        source=found["source"],
     )
     return figure
 

@@ -8,7 +8,6 @@ from typing import Any
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
@@ -41,6 +40,7 @@ def draw(found: dict[str, Any]) -> Iterator[tuple[str, Figure]]:
             figure,
             f"{treatment} against the baseline, {found['source']}, {int(rows['repeats'].min())} "
             "repeats or more a point. Framed, or above the dashed line: the paper's figure.",
+            source=found["source"],
         )
         yield f"grid_{_file_name(str(treatment))}", figure
 
@@ -52,7 +52,12 @@ def _map(rows: pd.DataFrame, axes: list[str]) -> Figure:
     shown = combined[:ROWS_OF_PANELS]
     height = 0.7 + len(shown) * (0.75 + 0.22 * rows[down].nunique())
     figure, panels = plt.subplots(
-        len(shown), len(CLAIMS), squeeze=False, sharex=True, sharey=True, figsize=(7.0, height)
+        len(shown),
+        len(CLAIMS),
+        squeeze=False,
+        sharex=True,
+        sharey=True,
+        figsize=(style.WIDE_IN, height),
     )
     for number, (panel_row, values) in enumerate(zip(panels, shown, strict=True)):
         some = rows
@@ -87,6 +92,8 @@ def _heat(
     )
     none = 1.0 if factor == 1.0 else 0.0
     # Grey at no effect, full colour at the paper's figure; readable without colours by its text.
+    import seaborn as sns  # noqa: PLC0415 - a second to import, for maps only
+
     sns.heatmap(
         table,
         ax=axes,

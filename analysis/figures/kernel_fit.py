@@ -3,7 +3,6 @@
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-import seaborn as sns
 from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 from numpy.typing import NDArray
@@ -14,7 +13,7 @@ from analysis.figures import style
 def draw(steps: pd.DataFrame, errors: NDArray[np.float64], title: str) -> Figure:
     """Draw the errors of step rows, in the form that `scripts/fit_profile.py` takes."""
     figure, axes = plt.subplots(figsize=(style.WIDTH_IN, 2.2))
-    colours = sns.color_palette("colorblind")
+    colours = style.COLOURS
     axes.axhline(0, color="0.5", linewidth=0.6)
     for number, kind in enumerate(sorted(steps["kind"].unique())):
         some = (steps["kind"] == kind).to_numpy()
@@ -33,6 +32,8 @@ def draw(steps: pd.DataFrame, errors: NDArray[np.float64], title: str) -> Figure
     handles, labels = axes.get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside upper center", ncols=3)
     style.caption_lines(
-        figure, "Kernel times composed from measured kernels, not measured steps of a server."
+        figure,
+        "Kernel times composed from measured kernels, not measured steps of a server.",
+        source="composed from measured kernels",
     )
     return figure

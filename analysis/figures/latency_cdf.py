@@ -16,7 +16,7 @@ POINTS = 500
 
 def draw(run: Run) -> Figure:
     """Draw the CDF over all requests intended in the phase; lost ones never arrive."""
-    figure, axes = plt.subplots(figsize=(style.WIDTH_IN, 2.4))
+    figure, axes = plt.subplots(figsize=(style.WIDTH_IN, 2.1))
     requests = run.requests[run.requests["phase"] == CONGESTED]
     colours = style.palette(run)
     drawn = False

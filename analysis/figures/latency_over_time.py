@@ -19,7 +19,7 @@ BIN_S = 10.0
 
 def draw(run: Run) -> Figure:
     """Draw the mean e2e latency of each 10 s window, with the range over repeats."""
-    figure, axes = plt.subplots(figsize=(style.WIDTH_IN, 2.6))
+    figure, axes = plt.subplots(figsize=(style.WIDTH_IN, 2.3))
     means = window_means(run)
     if means.empty:
         style.not_measured(axes, "e2e latency", "no request ended ok")
@@ -84,5 +84,5 @@ def _mark_largest_ratio(run: Run, axes: Axes) -> None:
         textcoords="offset points",
         ha="right",
         va="center",
-        fontsize=7,
+        fontsize=style.TYPE_PT,
     )

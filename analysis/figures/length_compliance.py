@@ -12,7 +12,7 @@ from analysis.frames import Run
 from bellman.errors import ConfigError, RunError
 from bellman.responses.recorded import RecordedBank, read_recorded
 
-POSITION = 8
+POSITION = 9
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 
 
@@ -21,7 +21,7 @@ def draw(run: Run) -> Figure | None:
     bank = (run.config.get("engine") or {}).get("bank") or {}
     if not str(bank.get("_target_", "")).endswith(f".{RecordedBank.__name__}"):
         return None
-    figure, axes = plt.subplots(figsize=(style.WIDTH_IN, 2.9))
+    figure, axes = plt.subplots(figsize=(style.WIDTH_IN, 2.6))
     try:
         table, metadata = read_recorded(RecordedBank(bank["path"]).file)
     except (ConfigError, RunError) as error:
@@ -36,9 +36,10 @@ def draw(run: Run) -> Figure | None:
 
 def draw_bank(answers: pd.DataFrame, metadata: dict[str, str]) -> Figure:
     """Draw a bank alone: one row of `answers` per document and asked length."""
-    figure, axes = plt.subplots(figsize=(style.WIDTH_IN, 2.9))
+    figure, axes = plt.subplots(figsize=(style.WIDTH_IN, 2.6))
     draw_answers(figure, axes, answers)
-    style.caption_lines(figure, describe(answers, metadata))
+    source = f"recorded from {metadata['model']}"
+    style.caption_lines(figure, describe(answers, metadata), source=source)
     return figure
 
 
@@ -57,7 +58,7 @@ def draw_answers(figure: Figure, axes: Axes, answers: pd.DataFrame) -> None:
     axes.fill_between(asked, rows["q0.25"], rows["q0.75"], color="0.74", lw=0, label="25 to 75 %")
     axes.plot(asked, rows["q0.5"], color="0.2", ls=":", label="median")
     axes.plot(asked, rows["mean"], color="0.1", marker="o", markersize=3, label="mean")
-    axes.plot(asked, asked, color="#0173b2", ls="--", linewidth=0.8, label="as asked")
+    axes.plot(asked, asked, color=style.COLOURS[0], ls="--", linewidth=0.8, label="as asked")
     style.log_seconds(axes, "y")
     axes.set(xlabel="words asked for", ylabel="words written", xscale="log")
     axes.set_xticks(asked, [f"{words:g}" for words in asked])

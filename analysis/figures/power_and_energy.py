@@ -1,11 +1,11 @@
 """Power over time, and the energy of each window."""
 
 import matplotlib.pyplot as plt
-import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from analysis.figures import style
+from analysis.figures.bars import draw_bars
 from analysis.figures.over_time import draw_column
 from analysis.frames import Run
 from bellman.records import DRAIN, WARMUP
@@ -15,7 +15,7 @@ POSITION = 5
 
 def draw(run: Run) -> Figure:
     """Draw mean power, and the joules of every window as bars."""
-    figure, (power, energy) = plt.subplots(2, 1, figsize=(style.WIDTH_IN, 3.6))
+    figure, (power, energy) = plt.subplots(2, 1, figsize=(style.WIDTH_IN, 3.4))
     reason = _reason(run)
     if draw_column(run, power, "power_w", "GPU power (W)", reason):
         style.shade_congestion(run, power, label=True)
@@ -40,20 +40,8 @@ def _draw_windows(run: Run, axes: Axes, reason: str) -> None:
     if rows.empty:
         style.not_measured(axes, "energy", reason)
         return
-    sns.barplot(
-        rows.assign(energy_kj=rows["energy_j"] / 1000),
-        x="window",
-        y="energy_kj",
-        hue="arm",
-        order=[name for name in names if name in set(rows["window"])],
-        hue_order=list(run.arms),
-        palette=style.palette(run),
-        saturation=1.0,
-        errorbar=("pi", 100),
-        err_kws={"linewidth": 0.8, "color": "0.2"},
-        legend=False,
-        ax=axes,
-    )
+    rows = rows.assign(energy_kj=rows["energy_j"] / 1000)
+    draw_bars(run, axes, rows, "window", "energy_kj")
     axes.set(xlabel="window of the episode", ylabel="GPU energy (kJ)")
 
 

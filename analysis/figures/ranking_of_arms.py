@@ -12,7 +12,6 @@ from analysis.ranking.results import LOST_SHARE
 from bellman.slo import Slo
 
 Values = dict[str, Any]
-WIDE_IN = 7.0
 PANELS = (
     ("slo_attainment", "SLO attainment (%)", 100.0),
     ("congested_e2e_mean_s", "e2e latency under\ncongestion, mean (s)", 1.0),
@@ -27,7 +26,7 @@ def draw(found: Values) -> Figure:
     arms = found["arms"]
     at = np.arange(len(arms))[::-1]
     figure, panels = plt.subplots(
-        1, len(PANELS), sharey=True, figsize=(WIDE_IN, 0.9 + 0.16 * len(arms))
+        1, len(PANELS), sharey=True, figsize=(style.WIDE_IN, 0.9 + 0.16 * len(arms))
     )
     for panel, (name, label, factor) in zip(panels, PANELS, strict=True):
         for place, one in zip(at, arms, strict=True):
@@ -45,6 +44,7 @@ def draw(found: Values) -> Figure:
         "request is not good. Bars: smallest to largest repeat, of ROUGE the 95 % interval. Open: "
         f"loses more than {LOST_SHARE:.0%} of its requests, and its latency is of the others.",
         [f"INVALID RUN: {reason}" for reason in found["invalid_reasons"][:1]],
+        source=found["source"],
     )
     return figure
 

@@ -40,5 +40,5 @@ def draw(measured: Run, simulated: Run) -> Figure:
         "requests intended in the congested phase. The step time was fitted to batches on the "
         "idle engine; these episodes were not used."
     )
-    style.caption_lines(figure, text)
+    style.caption_lines(figure, text, source="measured and simulated")
     return figure

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from analysis.figures import style
 from analysis.frames import Run
 
-POSITION = 7
+POSITION = 8
 METRIC = "rouge1"
 PARTS = (("f1", "F1", "-"), ("recall", "recall", "--"), ("precision", "precision", ":"))
 BIN_FACTOR = 1.25
@@ -19,7 +19,7 @@ BIN_FACTOR = 1.25
 def draw(run: Run) -> Figure:
     """Draw ROUGE-1 of all distinct texts by length, and where each arm stands on it."""
     figure, (scores, relative) = plt.subplots(
-        2, 1, sharex=True, height_ratios=(2, 1), figsize=(style.WIDTH_IN, 3.4)
+        2, 1, sharex=True, height_ratios=(2, 1), figsize=(style.WIDTH_IN, 3.1)
     )
     texts = run.quality
     if texts is None or f"{METRIC}_f1" not in texts:

@@ -1,4 +1,9 @@
-"""What all figures share: size, type, colours of the arms, shading, the caption inside, saving."""
+"""What all figures share: the paper's format, colours and marks of the arms, caption, saving.
+
+A figure is one or two columns of a two-column paper wide, in type of 8 pt. Its caption is no part
+of it but a text file beside it; inside stand its source (`simulated`, `measured`) and whatever
+makes the run doubtful, so that they stay with the picture wherever it goes.
+"""
 
 import logging
 import textwrap
@@ -7,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
-import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
@@ -15,28 +19,58 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
 from analysis.frames import Run, few
 from bellman.load.schedule import CONGESTED
+from bellman.records import write_text
 
 mpl.use("agg")
 
-WIDTH_IN = 3.5
+WIDTH_IN = 3.35
 """One column of a two-column paper."""
-CAPTION_PT = 6.0
-CAPTION_CHARACTERS = 76
-"""A line of the caption at WIDTH_IN."""
-BOLD_CHARACTERS = 66
+WIDE_IN = 7.0
+"""Both columns and the space between them."""
+TYPE_PT = 8.0
+MARK_PT = 6.5
+"""Type of the line of source and warnings under the panels."""
+BOLD_CHARACTERS = 60
+"""A line of warnings at WIDTH_IN."""
+LEGEND_CHARACTERS = 52
+"""Of a legend's line at WIDTH_IN."""
 LINE_STYLES = ("--", "-", "-.", ":")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
+HATCHES = ("", "////", "....", "xxxx", "\\\\", "++++")
+"""Of bars: what a line's dashes are, for print in grey."""
+COLOURS = (
+    *("#0173b2", "#de8f05", "#029e73", "#d55e00", "#cc78bc"),
+    *("#ca9161", "#fbafe4", "#949494", "#ece133", "#56b4e9"),
+)
+"""Distinguishable with any colour vision: the palette that seaborn calls `colorblind`."""
+PAGE, PAPER = ("svg",), ("pdf", "png")
+"""Formats of the figures of a report, and of those for a paper."""
+METADATA: dict[str, dict[str, Any]] = {
+    "pdf": {"CreationDate": None, "Producer": None, "Creator": None},
+    "png": {"Software": None},
+    "svg": {"Date": None, "Creator": None},
+}
 
-RC = {
-    "font.size": 7.5,
-    "axes.labelsize": 7.5,
-    "axes.titlesize": 7.5,
-    "legend.fontsize": 7.0,
-    "xtick.labelsize": 7.0,
-    "ytick.labelsize": 7.0,
+RC: dict[Any, Any] = {
+    # Bundled with matplotlib: the same picture on every machine.
+    "font.family": ["DejaVu Sans"],
+    "font.size": TYPE_PT,
+    "axes.labelsize": TYPE_PT,
+    "axes.titlesize": TYPE_PT,
+    "legend.fontsize": TYPE_PT,
+    "xtick.labelsize": TYPE_PT,
+    "ytick.labelsize": TYPE_PT,
+    "text.color": "0.15",
+    "axes.labelcolor": "0.15",
+    "axes.edgecolor": "0.15",
+    "xtick.color": "0.15",
+    "ytick.color": "0.15",
+    "grid.color": "0.8",
+    "axes.axisbelow": True,
     "axes.linewidth": 0.6,
     "grid.linewidth": 0.4,
     "lines.linewidth": 1.2,
+    "hatch.linewidth": 0.5,
     "xtick.major.width": 0.6,
     "ytick.major.width": 0.6,
     "xtick.major.size": 2.5,
@@ -44,21 +78,34 @@ RC = {
     "legend.frameon": False,
     "text.parse_math": False,  # a name with dollar signs is a name
     "pdf.fonttype": 42,  # text stays text
+    "svg.fonttype": "none",
+    "svg.hashsalt": "bellman",  # else equal records give unequal files
     "figure.constrained_layout.use": True,
 }
 
 
 def use_style() -> None:
-    """Set seaborn's theme and the sizes above; call once before drawing."""
+    """Set the format above; call once before drawing."""
     # Writing PDF reports every glyph at the level that experiments log at.
     logging.getLogger("fontTools").setLevel(logging.WARNING)
-    sns.set_theme(context="paper", style="ticks", palette="colorblind", rc=RC)
+    mpl.rcdefaults()
+    mpl.use("agg")
+    mpl.rcParams.update(RC)
 
 
-def palette(run: Run) -> dict[str, tuple[float, float, float]]:
-    """Return a colour for every arm, distinguishable with any colour vision."""
-    colours = sns.color_palette("colorblind", len(run.arms))
-    return dict(zip(run.arms, colours, strict=True))
+def colours(count: int) -> list[str]:
+    """Return a colour for each of `count` things; after ten they begin again."""
+    return [COLOURS[number % len(COLOURS)] for number in range(count)]
+
+
+def palette(run: Run) -> dict[str, str]:
+    """Return a colour for every arm."""
+    return dict(zip(run.arms, colours(len(run.arms)), strict=True))
+
+
+def hatch(run: Run, arm: str) -> str:
+    """Return the hatch of the arm's bars."""
+    return HATCHES[run.arms.index(arm) % len(HATCHES)]
 
 
 def line_style(run: Run, arm: str) -> str:
@@ -97,7 +144,7 @@ def shade_congestion(run: Run, axes: Axes, label: bool = False) -> None:
             textcoords="offset points",
             ha="center",
             va="bottom",
-            fontsize=6.5,
+            fontsize=MARK_PT,
             color="0.35",
         )
 
@@ -136,7 +183,9 @@ def legend(run: Run, figure: Figure, axes: Axes) -> None:
     if own is not None:
         own.remove()
     if handles:
-        columns = len(handles) if len(handles) <= 5 else 3
+        room = LEGEND_CHARACTERS * figure.get_figwidth() / WIDTH_IN
+        needed = sum(len(label) + 6 for label in labels)  # 6: the line or patch before it
+        columns = len(handles) if needed <= room else 3
         figure.legend(
             handles,
             labels,
@@ -148,42 +197,49 @@ def legend(run: Run, figure: Figure, axes: Axes) -> None:
 
 
 def caption(run: Run, figure: Figure, text: str) -> None:
-    """Write the caption under the panels: source, repeats, what is drawn, and what is wrong.
-
-    Call it last: it takes its height from the panels.
-    """
+    """Give a figure of one run its caption: source, repeats, what is drawn. Call it last."""
     repeats = run.requests["repeat"].nunique()
     start = f"{run.source.capitalize()}, {repeats} repeat{'s' if repeats != 1 else ''}. "
-    caption_lines(figure, start + text, _warnings(run))
+    caption_lines(figure, start + text, _warnings(run), source=run.source)
 
 
-def caption_lines(figure: Figure, text: str, warnings: Sequence[str] = ()) -> None:
-    """Write a caption that names its source itself; for figures that are not of one run."""
-    columns = figure.get_figwidth() / WIDTH_IN
-    lines = textwrap.wrap(text, int(columns * CAPTION_CHARACTERS))
-    bold = int(columns * BOLD_CHARACTERS)
-    warnings = [line for warning in warnings for line in textwrap.wrap(warning, bold)]
+def caption_lines(
+    figure: Figure, text: str, warnings: Sequence[str] = (), *, source: str = ""
+) -> None:
+    """Give a figure a caption that names its source itself; for figures that are not of one run.
+
+    Under the panels stand `source` and `warnings` alone, which take their height from them.
+    """
+    figure.set_label(" ".join([text, *warnings]))
+    bold = int(figure.get_figwidth() / WIDTH_IN * BOLD_CHARACTERS)
+    lines = [line for warning in warnings for line in textwrap.wrap(warning, bold)]
     height_in = float(figure.get_figheight())
-    line_in = CAPTION_PT * 1.3 / 72
-    share = ((len(lines) + len(warnings)) * line_in + 0.06) / height_in
+    line_in = MARK_PT * 1.3 / 72
+    share = ((len(lines) + bool(source)) * line_in + 0.03) / height_in
     engine = figure.get_layout_engine()
     assert isinstance(engine, ConstrainedLayoutEngine)
     engine.set(rect=(0, share, 1, 1 - share))
-    _write(figure, 0.015, lines, "0.2", "normal")
-    if warnings:
-        _write(figure, len(lines) * line_in + 0.025, warnings, "#b00000", "bold")
+    if source:
+        _write(figure, 0.02, [source], "0.35", "normal")
+    if lines:
+        _write(figure, bool(source) * line_in + 0.02, lines, "#b00000", "bold")
+
+
+def caption_of(figure: Figure) -> str:
+    """Return a figure's caption."""
+    return str(figure.get_label())
 
 
 def _write(figure: Figure, bottom_in: float, lines: list[str], colour: str, weight: str) -> None:
     figure.text(
-        0.015,
+        0.01,
         bottom_in / figure.get_figheight(),
         "\n".join(lines),
         color=colour,
         weight=weight,
         ha="left",
         va="bottom",
-        fontsize=CAPTION_PT,
+        fontsize=MARK_PT,
         linespacing=1.15,
     )
 
@@ -199,10 +255,18 @@ def _warnings(run: Run) -> list[str]:
     return warnings
 
 
-def save(figure: Figure, folder: Path, name: str) -> list[Path]:
-    """Write `name`.pdf and `name`.png, without dates or versions: equal records, equal files."""
-    pdf, png = folder / f"{name}.pdf", folder / f"{name}.png"
-    figure.savefig(png, dpi=300, metadata={"Software": None})
+def save(figure: Figure, folder: Path, name: str, kinds: Sequence[str] = PAPER) -> list[Path]:
+    """Write the figure in some formats, and `name`.txt, its caption; returns all of them.
+
+    Without dates or versions: equal records, equal files.
+    """
+    figure.draw_without_rendering()
     figure.set_layout_engine("none")  # it is laid out; to do it again takes as long as to draw
-    figure.savefig(pdf, metadata={"CreationDate": None, "Producer": None, "Creator": None})
-    return [pdf, png]
+    files = []
+    for kind in kinds:
+        path = folder / f"{name}.{kind}"
+        figure.savefig(path, dpi=300, metadata=METADATA[kind])
+        files.append(path)
+    path = folder / f"{name}.txt"
+    write_text(caption_of(figure) + "\n", path)
+    return [*files, path]

@@ -1,7 +1,6 @@
 """Uncertainty: the range of each claim over each coefficient of the profile, widest first."""
 
 import matplotlib.pyplot as plt
-import seaborn as sns
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator, PercentFormatter
 
@@ -17,7 +16,7 @@ def draw(study: dict[str, object]) -> Figure:
     figure, panels = plt.subplots(
         len(CLAIMS), 1, figsize=(style.WIDTH_IN, 1.35 * len(CLAIMS) + 0.4), squeeze=False
     )
-    colour = sns.color_palette("colorblind")[0]
+    colour = style.COLOURS[0]
     for axes, (claim, title) in zip(panels[:, 0], CLAIMS.items(), strict=True):
         base = as_fitted(study, claim)
         if base is None:
@@ -45,5 +44,6 @@ def draw(study: dict[str, object]) -> Figure:
         f"{str(study['source']).capitalize()}. Each claim when one coefficient of the performance "
         "profile is changed over its plausible range and everything is run again; the six that "
         "move it most.",
+        source=str(study["source"]),
     )
     return figure

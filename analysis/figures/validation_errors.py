@@ -2,7 +2,6 @@
 
 import matplotlib.pyplot as plt
 import pandas as pd
-import seaborn as sns
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, NullLocator, PercentFormatter
 
@@ -17,7 +16,7 @@ def draw(frame: pd.DataFrame) -> Figure:
         len(TARGETS), 1, sharex=True, figsize=(style.WIDTH_IN, 5.2), squeeze=False
     )
     groups = list(rows.groupby(["profile", "task"]))
-    colours = sns.color_palette("colorblind", len(groups))
+    colours = style.colours(len(groups))
     for axes, (metric, (median, largest)) in zip(panels[:, 0], TARGETS.items(), strict=True):
         axes.axhspan(-largest, largest, color="0.95", linewidth=0)
         axes.axhspan(-median, median, color="0.88", linewidth=0)
@@ -50,5 +49,6 @@ def draw(frame: pd.DataFrame) -> Figure:
         figure,
         "Simulated / measured - 1 of saturated servers. Filled: judged; open: fitted on. Light "
         "band: largest error allowed on judged rows; dark band: median.",
+        source="simulated, beside measured",
     )
     return figure

@@ -2,7 +2,6 @@
 
 import matplotlib.pyplot as plt
 import pandas as pd
-import seaborn as sns
 from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
@@ -14,7 +13,7 @@ def draw(frame: pd.DataFrame) -> Figure:
     """Draw median (line) and range (bar) of the errors by the factor on all prompts."""
     judged = frame[frame["role"] == "judged"]
     profiles = sorted(judged["profile"].unique())
-    colours = sns.color_palette("colorblind", len(profiles))
+    colours = style.colours(len(profiles))
     figure, panels = plt.subplots(
         len(TARGETS), 1, sharex=True, figsize=(style.WIDTH_IN, 4.6), squeeze=False
     )
@@ -46,5 +45,6 @@ def draw(frame: pd.DataFrame) -> Figure:
         figure,
         "Simulated / measured - 1 on judged rows: median and range. The measured rows' prompt "
         "lengths are not published; at 1 their means are those of the fit.",
+        source="simulated, beside measured",
     )
     return figure

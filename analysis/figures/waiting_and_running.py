@@ -15,7 +15,7 @@ def draw(run: Run) -> Figure:
         "waiting": ("waiting\n(requests)", "the engine reports no queue"),
         "running": ("running\n(requests)", "the engine reports no batch"),
     }
-    figure, axes = stacked_panels(run, panels, 3.0)
+    figure, axes = stacked_panels(run, panels, 2.7)
     for panel in axes:
         panel.set_ylim(bottom=-0.03 * panel.get_ylim()[1])  # a line at 0 stays visible
     text = "Requests accepted but not yet in the batch, and requests in the batch. Means of 5 s; "

@@ -86,7 +86,7 @@ def _claims(folder: Path, summary: dict[str, Any]) -> Check:
 
 
 def _pages(folder: Path, summary: dict[str, Any]) -> Check:
-    figures = sorted((folder / "figures").glob("*.pdf"))
+    figures = sorted((folder / "figures").glob("*.svg"))
     report = folder / "report.html"
     seen = f"{len(figures)} figures, {'a' if report.exists() else 'no'} report.html"
     return Check("figures and report", seen, bool(figures) and report.exists())

@@ -7,13 +7,17 @@ from dataclasses import replace
 from html import unescape
 from pathlib import Path
 
+import matplotlib.image
 import matplotlib.pyplot as plt
+import pandas as pd
 import pyarrow as pa
 import pytest
 
 from analysis import figures, report, rows
-from analysis.figures import length_compliance, style
+from analysis.claims import assess
+from analysis.figures import energy_readings, length_compliance, style
 from analysis.figures.__main__ import main
+from analysis.figures.bars import draw_bars
 from analysis.frames import load_run
 from analysis.length_compliance import main as draw_bank
 from analysis.summarize import summarize
@@ -27,9 +31,10 @@ from tests.analysis.synthetic_run import Synthetic, write_run
 NAMES = [
     "latency_over_time",
     "latency_cdf",
-    "level_and_budget",
+    "delay_and_stability",
     "waiting_and_running",
     "power_and_energy",
+    "energy_readings",
     "completed",
     "rouge_against_words",
 ]
@@ -43,7 +48,7 @@ def drawn(tmp_path_factory):
 
 
 def texts(run) -> dict[str, str]:
-    """Every word that each figure shows."""
+    """Every word that each figure shows, and its caption."""
     style.use_style()
     shown = {}
     for module in figures.modules():
@@ -51,29 +56,112 @@ def texts(run) -> dict[str, str]:
         if figure is None:
             continue
         words = [artist.get_text() for artist in figure.findobj(lambda a: hasattr(a, "get_text"))]
+        words.append(style.caption_of(figure))
         shown[module.__name__.rsplit(".", 1)[1]] = " ".join(words).replace("\n", " ")
         plt.close(figure)
     return shown
 
 
-def test_every_figure_as_pdf_and_png(drawn):
-    folder, files = drawn
-    assert [path.name for path in files] == [
-        f"{n}.{kind}" for n in NAMES for kind in ("pdf", "png")
-    ]
-    assert all(path.stat().st_size > 5_000 for path in files)
-    assert b"/Font" in (folder / "figures" / "latency_cdf.pdf").read_bytes()  # text stays text
+def names_of(files: list[Path]) -> list[str]:
+    return [path.name for path in files]
 
 
-def test_the_command_draws_equal_files_from_the_records_alone(drawn, tmp_path, capsys):
-    folder, files = drawn
-    copy = tmp_path / "copy"
+def test_every_figure_of_a_report_with_its_caption(drawn):
+    _, files = drawn
+    assert names_of(files) == [f"{n}.{kind}" for n in NAMES for kind in ("svg", "txt")]
+    for path in files:
+        text = path.read_text()
+        assert "simulated" in text.lower()  # in the picture, and in the caption
+        if path.suffix == ".svg":
+            assert "<text" in text and "Whiskers" not in text  # text stays text; no caption
+
+
+@pytest.fixture(scope="module")
+def printed(drawn, tmp_path_factory):
+    """The figures for a paper, by the command, from the records alone."""
+    copy = tmp_path_factory.mktemp("paper") / "copy"
     made = shutil.ignore_patterns("figures", "summary.json", "claims.json", "*.html")
-    shutil.copytree(folder, copy, ignore=made)
+    shutil.copytree(drawn[0], copy, ignore=made)
     assert main([str(copy)]) == 0
-    again = [Path(line) for line in capsys.readouterr().out.splitlines()]
-    for first, second in zip(files, again, strict=True):
-        assert first.read_bytes() == second.read_bytes(), first.name
+    return copy / "figures"
+
+
+def test_the_command_draws_every_figure_for_a_paper(printed):
+    expected = {f"{n}.{kind}" for n in NAMES for kind in ("pdf", "png", "txt")}
+    assert {path.name for path in printed.iterdir()} == expected
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_figure_of_a_paper_fits_its_columns_and_brings_its_fonts(printed, name):
+    content = (printed / f"{name}.pdf").read_bytes()
+    width_pt = float(re.search(rb"/MediaBox \[ 0 0 ([0-9.]+) ", content)[1])
+    assert width_pt == pytest.approx(72 * (7.0 if name == "delay_and_stability" else 3.35))
+    assert b"/FontFile2" in content and b"/Subtype /Type3" not in content
+    assert content.count(b"/FontFile2") == content.count(b"/Type /FontDescriptor") > 0
+    picture = matplotlib.image.imread(printed / f"{name}.png")
+    assert picture.shape[1] == pytest.approx(width_pt / 72 * 300, abs=1)
+
+
+def test_equal_records_give_equal_files(drawn, printed, tmp_path):
+    folder, files = drawn
+    again = tmp_path / "again"
+    shutil.copytree(folder, again, ignore=shutil.ignore_patterns("figures"))
+    for path in figures.draw(load_run(again)):
+        assert path.read_bytes() == (folder / "figures" / path.name).read_bytes(), path.name
+    for path in files:
+        if path.suffix == ".txt":
+            assert path.read_text() == (printed / path.name).read_text()
+
+
+def test_type_is_of_eight_points_and_marks_differ_without_colour(run):
+    style.use_style()
+    for module in figures.modules():
+        figure = module.draw(run)
+        if figure is None:
+            continue
+        labels = [axes.xaxis.label for axes in figure.axes] + [
+            axes.yaxis.label for axes in figure.axes
+        ]
+        assert {label.get_fontsize() for label in labels} == {8.0}
+        plt.close(figure)
+    looks = {(style.line_style(run, arm), style.marker(run, arm)) for arm in run.arms}
+    assert len(looks) == len({style.hatch(run, arm) for arm in run.arms}) == len(run.arms)
+
+
+def test_the_bars_of_the_energy_are_the_claims_readings(run):
+    style.use_style()
+    figure = energy_readings.draw(run)
+    energy = assess(run)[1]
+    expected = [energy.estimate.value] + [one.estimate.value for one in energy.companions]
+    heights = [bar.get_height() / 100 for bar in figure.axes[0].patches]
+    assert heights == pytest.approx(expected[:4])
+    assert [label.get_text().replace("\n", " ") for label in figure.axes[0].get_xticklabels()] == [
+        "congested window",
+        *(one.name for one in energy.companions[:3]),
+    ]
+    formula = next(line for line in figure.axes[0].lines if line.get_label() == "formula")
+    assert formula.get_ydata()[0] / 100 == pytest.approx(expected[4])
+    plt.close(figure)
+
+
+def test_bars_are_the_mean_of_the_repeats_and_reach_from_smallest_to_largest(run):
+    rows = pd.DataFrame(
+        [
+            (arm, repeat, phase, value)
+            for arm, base in (("none", 10.0), ("bellman", 20.0))
+            for repeat, value in enumerate((base, base + 2.0, base + 4.0))
+            for phase in ("calm", "congested")
+        ],
+        columns=["arm", "repeat", "phase", "requests"],
+    )
+    figure, axes = plt.subplots()
+    draw_bars(run, axes, rows, "phase", "requests")
+    assert [bar.get_height() for bar in axes.patches] == [12.0, 12.0, 22.0, 22.0]
+    whiskers = [path.vertices[:, 1].tolist() for path in axes.collections[1].get_paths()]
+    assert whiskers == [[20.0, 24.0], [20.0, 24.0]]
+    left, right = axes.patches[0], axes.patches[2]
+    assert left.get_x() + left.get_width() == pytest.approx(right.get_x())
+    plt.close(figure)
 
 
 def test_a_folder_without_records_is_one_line(tmp_path):
@@ -105,12 +193,13 @@ def test_axes_have_units(run):
     assert "e2e latency (s)" in shown["latency_over_time"]
     assert "GPU power (W)" in shown["power_and_energy"]
     assert "GPU energy (kJ)" in shown["power_and_energy"]
-    assert "budget (words)" in shown["level_and_budget"]
+    assert "budget (words)" in shown["delay_and_stability"]
 
 
 def test_what_was_not_measured_says_so_with_its_reason(make_run):
     shown = texts(make_run(repeats=1, energy_source=None, quality=False))
     assert "GPU power (W): n/a (no meter found)" in shown["power_and_energy"]
+    assert "energy: n/a (no meter found)" in shown["energy_readings"]
     assert "ROUGE: n/a (the answers were not scored)" in shown["rouge_against_words"]
 
 
@@ -151,13 +240,13 @@ def test_more_arms_than_a_figure_shows_apart_are_drawn_in_parts(tmp_path):
     parts = figures.few_arms(load_run(folder))
     assert [len(part.arms) for part in parts] == [6, 4]
     assert {part.baseline for part in parts} == {"none"}
-    assert report.write(folder).read_text().count("data:image/png;base64,") == len(names)
+    assert report.write(folder).read_text().count("data:image/svg+xml;base64,") == len(names)
 
 
 def test_the_report_is_one_self_contained_page(drawn):
     folder, _ = drawn
     page = report.write(folder).read_text()
-    assert page.count("data:image/png;base64,") == len(NAMES)
+    assert page.count("data:image/svg+xml;base64,") == len(NAMES)
     assert "<script" not in page and not re.search(r"""(src|href)=["']?(https?:|/)""", page)
     for words in ("up to 8x lower", "reproduced", "extractive stand-in", "overload: 1.19"):
         assert words in page

@@ -140,5 +140,5 @@ def test_the_figures_name_every_arm_and_their_source():
     assert names == ["mpc", "static_75", "none"]
     assert {text.get_text() for text in fronts.axes[0].texts} == {"mpc", "static_75"}
     for figure in (ranked, fronts):
-        assert any("Simulated" in text.get_text() for text in figure.texts)
+        assert any("simulated" in text.get_text() for text in figure.texts)
         plt.close(figure)

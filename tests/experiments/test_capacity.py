@@ -96,7 +96,7 @@ def test_tables_and_figures_come_from_the_records_alone(folder, capsys):
     names = {
         f"capacity_{name}.{end}"
         for name in ("closed_loop", "slo", "slo_scale", "offered")
-        for end in ("pdf", "png")
+        for end in ("pdf", "png", "txt")
     }
     before = json.loads((folder / "result.json").read_text())
     for path in (folder / "figures").iterdir():

@@ -61,7 +61,7 @@ def test_an_inherited_backend_and_an_ascii_terminal_do_no_harm(tmp_path):
     odd["PYTHONCOERCECLOCALE"] = "0"
     result = run(tmp_path, *TINY, env=odd, stdout=subprocess.DEVNULL)
     assert result.returncode == 0, result.stderr
-    assert list((tmp_path / "run" / "figures").glob("*.pdf"))
+    assert list((tmp_path / "run" / "figures").glob("*.svg"))
 
 
 @pytest.mark.slow

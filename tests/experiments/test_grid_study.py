@@ -43,7 +43,7 @@ def test_a_point_of_a_grid_has_the_claims_of_the_run_that_it_would_be_alone(tmp_
     rows = pd.read_csv(folder / "grid.csv")
     served = next(claim for claim in alone if claim["claim"] == "requests served")
     assert rows.loc[1, "requests served"] == pytest.approx(served["estimate"])
-    assert {path.suffix for path in (folder / "figures").iterdir()} == {".pdf", ".png"}
+    assert {path.suffix for path in (folder / "figures").iterdir()} == {".pdf", ".png", ".txt"}
 
 
 def test_one_coefficient_is_changed_and_nothing_else():
