@@ -4,13 +4,46 @@ import asyncio
 import logging
 import math
 from collections.abc import Callable
+from typing import Protocol
 
 from bellman.controllers.base import Controller
+from bellman.controllers.ticks import Ticks
 from bellman.sensing.failure import NotReported, SensorFailed
 from bellman.sensing.observation import Observation
 from bellman.signal import Signal, format_level
 
 logger = logging.getLogger(__name__)
+
+
+class Publisher(Protocol):
+    """What runs a server's law and knows its level: alone, or with others through a store."""
+
+    @property
+    def signal(self) -> Signal | None:
+        """What is published now; None while there is no level."""
+
+    @property
+    def header(self) -> str | None:
+        """The header value that responses carry now; None for no header."""
+
+    @property
+    def reason(self) -> str | None:
+        """Why there is no level, in one line; None while there is one."""
+
+    @property
+    def last_s(self) -> float | None:
+        """When a level was published last, by the running loop's clock."""
+
+    @property
+    def failure(self) -> Exception | None:
+        """Why the law cannot run here."""
+
+    @property
+    def outages(self) -> int:
+        """How often the level had to be withdrawn."""
+
+    async def run(self) -> None:
+        """Run the law at once and then every period, until cancelled; then there is no level."""
 
 
 class SignalPublisher:
@@ -67,16 +100,12 @@ class SignalPublisher:
     async def run(self) -> None:
         """Run the law at once and then every period, until cancelled; then there is no level."""
         loop = asyncio.get_running_loop()
-        start_s = last_s = loop.time()
+        ticks = Ticks(self._period_s)
         try:
-            self.update(start_s, self._period_s)
-            ticks = 0
+            self.update(loop.time(), self._period_s)
             while True:
-                ticks = max(ticks + 1, int((loop.time() - start_s) / self._period_s))
-                await asyncio.sleep(start_s + ticks * self._period_s - loop.time())
-                now_s = loop.time()
-                self.update(now_s, now_s - last_s)
-                last_s = now_s
+                dt_s = await ticks.wait()
+                self.update(loop.time(), dt_s)
         finally:
             self.signal = None
 

@@ -9,6 +9,7 @@ import asyncio
 import ipaddress
 import json
 import os
+from collections.abc import Callable
 from dataclasses import asdict
 
 from starlette.requests import Request
@@ -17,7 +18,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from bellman.admission.accept_all import AcceptAll
 from bellman.admission.base import TOO_MANY_REQUESTS, Door, Outcome, Permit, Refusal
-from bellman.controllers.publisher import SignalPublisher
+from bellman.controllers.base import Controller
+from bellman.controllers.publisher import Publisher, SignalPublisher
 from bellman.engines.base import Control
 from bellman.errors import ConfigError
 from bellman.sensing.failure import SensorFailed
@@ -48,10 +50,16 @@ class CongestionMiddleware:
     """Runs the law on the server's loop; every response carries the level, while there is one."""
 
     def __init__(
-        self, app: ASGIApp, sensor: Sensor | None = None, control: Control | None = None
+        self,
+        app: ASGIApp,
+        sensor: Sensor | None = None,
+        control: Control | None = None,
+        publish: Callable[[Controller, float], Publisher] | None = None,
     ) -> None:
+        """`publish` makes the publisher of a law and its period: one that others take part in."""
         self._app = app
         self._sensor = sensor or Sensor(registry_reader(), shared=MULTIPROCESS in os.environ)
+        self._publish = publish
         self._refused = 0
         self._law: asyncio.Task[None] | None = None
         self._use(control or control_from_environment())
@@ -59,16 +67,33 @@ class CongestionMiddleware:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one ASGI connection."""
         if scope["type"] == "lifespan":
-            await self._run_law()
+            await self.run_law()
             try:
                 await self._app(scope, receive, send)
             finally:
-                self._stop_law()
+                await self.close()
         elif scope["type"] == "http":
-            await self._run_law()  # servers run without lifespan, too
+            await self.run_law()  # servers run without lifespan, too
             await self._serve(scope, receive, send)
         else:
             await self._app(scope, receive, send)
+
+    @property
+    def level(self) -> float | None:
+        """What is published now; None while there is no level."""
+        signal = self._publisher.signal
+        return None if signal is None else signal.level
+
+    async def run_law(self) -> None:
+        """Start the law, unless it runs."""
+        if self._law is None or self._law.done():
+            self._law = asyncio.get_running_loop().create_task(self._publisher.run())
+            await asyncio.sleep(0)  # it runs once, so that the first response carries its level
+
+    async def close(self) -> None:
+        """End the law; it takes back what it shares."""
+        if (law := self._stop_law()) is not None:
+            await asyncio.wait((law,))
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         started = False
@@ -147,10 +172,11 @@ class CongestionMiddleware:
         if scope["method"] != method:
             return error_response(405, "MethodNotAllowed", f"use {method}", {"allow": method})
         if path == "/bellman/control":
-            return _forbidden(Request(scope)) or await self._switch(scope, receive)
+            forbidden = _forbidden(Request(scope), alone=self._publish is None)
+            return forbidden or await self._switch(scope, receive)
         if path == "/bellman/metrics":
             return Response(self._metrics(), media_type="text/plain; version=0.0.4")
-        return JSONResponse(self._state())
+        return JSONResponse(self.state())
 
     async def _switch(self, scope: Scope, receive: Receive) -> Response:
         """Take the control in a request's body and start its law afresh."""
@@ -162,15 +188,15 @@ class CongestionMiddleware:
             return error_response(400, "BadRequestError", f"not JSON: {error}")
         self._stop_law()
         self._use(control)
-        await self._run_law()
-        return JSONResponse(self._state())
+        await self.run_law()
+        return JSONResponse(self.state())
 
-    def _state(self) -> dict[str, object]:
+    def state(self) -> dict[str, object]:
         """Return what GET /bellman/congestion says; see docs/signal.md."""
         publisher = self._publisher
         sensed = not isinstance(publisher.failure, SensorFailed)
         return {
-            "level": None if publisher.signal is None else publisher.signal.level,
+            "level": self.level,
             "age_s": self._age_s(),
             "reason": publisher.reason,
             "observation": asdict(self._sensor.observe()) if sensed else None,
@@ -186,7 +212,7 @@ class CongestionMiddleware:
         """Return what GET /bellman/metrics says."""
         publisher = self._publisher
         return exposition(
-            level=None if publisher.signal is None else publisher.signal.level,
+            level=self.level,
             age_s=self._age_s(),
             in_flight=self._sensor.in_flight,
             refused_total=self._refused,
@@ -203,17 +229,18 @@ class CongestionMiddleware:
         accepts_all = isinstance(control.admission, AcceptAll)
         self._door: Door | None = None if accepts_all else control.admission.open()
         self._refused = 0
-        self._publisher = SignalPublisher(control.controller, self._sensor.sense, control.period_s)
+        self._publisher: Publisher
+        if self._publish is not None:
+            self._publisher = self._publish(control.controller, control.period_s)
+        else:
+            sense = self._sensor.sense
+            self._publisher = SignalPublisher(control.controller, sense, control.period_s)
 
-    async def _run_law(self) -> None:
-        if self._law is None or self._law.done():
-            self._law = asyncio.get_running_loop().create_task(self._publisher.run())
-            await asyncio.sleep(0)  # it runs once, so that the first response carries its level
-
-    def _stop_law(self) -> None:
-        if self._law is not None:
-            self._law.cancel()
-            self._law = None
+    def _stop_law(self) -> asyncio.Task[None] | None:
+        law, self._law = self._law, None
+        if law is not None:
+            law.cancel()
+        return law
 
 
 def refusal_response(refusal: Refusal) -> Response:
@@ -228,7 +255,7 @@ def refusal_response(refusal: Refusal) -> Response:
     )
 
 
-def _forbidden(request: Request) -> Response | None:
+def _forbidden(request: Request, alone: bool) -> Response | None:
     """Return why this client may not switch the control, or None."""
     if os.environ.get(ALLOWED) != "1":
         return error_response(403, "Forbidden", f"start the server with {ALLOWED}=1 to allow this")
@@ -241,5 +268,8 @@ def _forbidden(request: Request) -> Response | None:
         return error_response(403, "Forbidden", "only from the server's own machine")
     if MULTIPROCESS in os.environ:
         message = "several API server processes: start with --api-server-count 1"
+        return error_response(409, "Conflict", message)
+    if not alone:
+        message = "the law is shared through a store: start every gateway with the same control"
         return error_response(409, "Conflict", message)
     return None

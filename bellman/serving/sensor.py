@@ -26,6 +26,8 @@ class Sensor:
         self._shared = shared
         self._reported = Reported()
         self._arrivals_s: dict[object, float] = {}  # of those in flight, in their order
+        self.elsewhere = 0
+        """Requests at the gateways that share a signal store with this one, a period old."""
 
     @property
     def in_flight(self) -> int:
@@ -63,7 +65,7 @@ class Sensor:
     def observe(self) -> Observation:
         """Observe now, with the metrics of the last `sense`: cheap enough for every request."""
         engine = self._reported
-        outstanding = self.in_flight
+        outstanding = self.in_flight + self.elsewhere
         if self._shared:
             outstanding = max(outstanding, (engine.running or 0) + (engine.waiting or 0))
         running = outstanding if engine.running is None else min(engine.running, outstanding)
@@ -90,9 +92,9 @@ class Sensor:
         """Return the age of the first request that does not run, where the engine serves in order.
 
         First come first served, and the last to come is the first to be preempted: those that wait
-        came last. None where the engine's gauge is missing, or requests come past this door.
+        came last. None where the engine's gauge is missing, or requests come by other doors.
         """
-        if self._shared or self._reported.running is None:
+        if self._shared or self.elsewhere or self._reported.running is None:
             return None
         first_waiting = islice(self._arrivals_s.values(), running, None)
         return max(0.0, now_s - next(first_waiting, now_s))

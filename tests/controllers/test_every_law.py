@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bellman.controllers.none import NoControl
+from bellman.controllers.state import read_state, write_state
 from bellman.sensing.failure import NotReported
 from bellman.sensing.numbers import LARGEST
 from bellman.sensing.observation import Observation
@@ -98,6 +99,23 @@ def test_a_law_is_pure(law):
         return levels(law, (engine.observe(load) for load in range(0, 900, 9)))
 
     assert run() == run()
+
+
+@every_law
+def test_another_process_goes_on_from_a_state_that_was_written_down(law):
+    engine, state = ObservedEngine(), law.start()
+    for load in range(0, 900, 30):
+        found = read_state(law, write_state(state))
+        assert found == state
+        observation = engine.observe(load)
+        state = law.update(state, observation, 1.0)
+        assert law.update(found, observation, 1.0) == state
+
+
+@every_law
+@pytest.mark.parametrize("text", ["", "{", "null", "[]", '{"level": "much"}', '{"other": 1}'])
+def test_what_is_no_state_of_a_law_is_its_start(law, text):
+    assert read_state(law, text) == law.start()
 
 
 @every_driven_law

@@ -1,0 +1,1 @@
+"""What the gateways of one server share, and where: memory, Redis, DynamoDB."""

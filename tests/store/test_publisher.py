@@ -1,0 +1,374 @@
+"""Gateways that share a level through a store that is slow, gone and back, in virtual time."""
+
+import asyncio
+import logging
+import math
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bellman.controllers.base import Level
+from bellman.controllers.bellman import QueueLaw
+from bellman.sensing.failure import SensorFailed
+from bellman.serving.metrics import Reported
+from bellman.serving.sensor import Sensor
+from bellman.store.base import Seat, View
+from bellman.store.memory import MemoryStore
+from bellman.store.publisher import LEASE_PERIODS, STALE_PERIODS, SharedPublisher
+from bellman.virtual_time import run
+
+LAW = QueueLaw(q_low=0, q_high=100, max_step=1.0)
+SLOW_LAW = QueueLaw(q_low=0, q_high=100, max_step=0.1)
+PERIOD_S = 1.0
+
+
+@dataclass
+class Line:
+    """A gateway's way to the store: it takes time, and it can be cut."""
+
+    seat: Seat
+    delay_s: float = 0.0
+    error: Exception | None = None
+    published: list[tuple[int, bool]] = field(default_factory=list)
+
+    async def _pass(self) -> None:
+        await asyncio.sleep(self.delay_s)
+        if self.error is not None:
+            raise self.error
+
+    async def exchange(self, in_flight: int, wants_lease: bool) -> View:
+        await self._pass()
+        return await self.seat.exchange(in_flight, wants_lease)
+
+    async def publish(self, token: int, level: float, state: str) -> bool:
+        await self._pass()
+        done = await self.seat.publish(token, level, state)
+        self.published.append((token, done))
+        return done
+
+    async def leave(self) -> None:
+        await self._pass()
+        await self.seat.leave()
+
+
+class Gateway:
+    """A publisher with the requests at its door."""
+
+    def __init__(self, store: MemoryStore, name: str, law: Any = LAW) -> None:
+        self.line = Line(store.seat("endpoint", name, LEASE_PERIODS * PERIOD_S))
+        self.fault: str | None = None
+        self.sensor = Sensor(self._read, shared=False)
+        self.requests: list[object] = []
+        self.publisher = SharedPublisher(law, self.sensor, PERIOD_S, self.line)
+        self.task: asyncio.Task[None] | None = None
+
+    def _read(self) -> Reported:
+        if self.fault is not None:
+            raise SensorFailed(self.fault)
+        return Reported()
+
+    def load(self, count: int) -> None:
+        """Have so many requests in flight at this door."""
+        for request in self.requests:
+            self.sensor.leave(request)
+        self.requests = [self.sensor.enter() for _ in range(count)]
+
+    def start(self) -> None:
+        self.task = asyncio.create_task(self.publisher.run())
+
+    async def stop(self) -> None:
+        assert self.task is not None
+        self.task.cancel()
+        await asyncio.gather(self.task, return_exceptions=True)
+
+    def kill(self) -> None:
+        """End without a farewell."""
+        self.line.error = ConnectionError("killed")
+        assert self.task is not None
+        self.task.cancel()
+
+    @property
+    def level(self) -> float | None:
+        signal = self.publisher.signal
+        return None if signal is None else signal.level
+
+
+def scene(*, laws: Any = LAW, count: int = 2, apart_s: float = 0.3) -> Any:
+    """Run a test with gateways that started a little apart; each counts 10 requests."""
+
+    def decorate(test: Callable[..., Awaitable[None]]) -> Callable[..., None]:
+        def play(caplog: pytest.LogCaptureFixture) -> None:
+            caplog.set_level(logging.WARNING)
+
+            async def main() -> None:
+                store = MemoryStore()
+                gateways = [Gateway(store, f"g{number}", laws) for number in range(count)]
+                for gateway in gateways:
+                    gateway.load(10)
+                    gateway.start()
+                    await asyncio.sleep(apart_s)
+                await asyncio.sleep(3 * PERIOD_S)
+                await test(gateways, caplog)
+
+            run(main())
+
+        return play
+
+    return decorate
+
+
+def said(caplog: pytest.LogCaptureFixture) -> list[str]:
+    return [record.message.partition(":")[0] for record in caplog.records]
+
+
+@scene()
+async def test_one_runs_the_law_on_the_requests_of_all(gateways: list[Gateway], _: Any) -> None:
+    assert [gateway.publisher.token is not None for gateway in gateways] == [True, False]
+    assert [gateway.level for gateway in gateways] == [0.2, 0.2]
+    assert [gateway.sensor.observe().outstanding for gateway in gateways] == [20, 20]
+    gateways[1].load(60)
+    # The count goes up within a period, the level comes down within another.
+    await asyncio.sleep(2 * PERIOD_S)
+    assert [gateway.level for gateway in gateways] == [0.7, 0.7]
+
+
+@scene()
+async def test_a_change_that_the_holder_saw_is_everywhere_within_a_period(
+    gateways: list[Gateway], _: Any
+) -> None:
+    gateways[0].load(50)
+    while gateways[0].level != 0.6:
+        await asyncio.sleep(0.01)
+    await asyncio.sleep(PERIOD_S + 0.01)
+    assert gateways[1].level == 0.6
+
+
+@scene(laws=SLOW_LAW)
+async def test_a_killed_holder_is_replaced_and_its_law_goes_on(
+    gateways: list[Gateway], caplog: pytest.LogCaptureFixture
+) -> None:
+    for gateway in gateways:
+        gateway.load(100)
+    await asyncio.sleep(4 * PERIOD_S)
+    before = gateways[1].level
+    assert before is not None and before > 0.3
+    gateways[0].kill()
+    for _ in range(70):  # while the lease lasts and after it, the level is there and moves on
+        await asyncio.sleep(0.1 * PERIOD_S)
+        level = gateways[1].level
+        assert level is not None and level > before - 0.11
+    assert gateways[1].publisher.token == 2
+    assert gateways[1].sensor.elsewhere == 0
+    assert gateways[1].level == 1.0 or (level is not None and level > before + 0.1)
+    assert said(caplog) == []
+
+
+@scene()
+async def test_one_that_leaves_is_replaced_within_a_period(gateways: list[Gateway], _: Any) -> None:
+    await gateways[0].stop()
+    assert gateways[0].level is None
+    await asyncio.sleep(PERIOD_S)
+    assert (gateways[1].publisher.token, gateways[1].level) == (2, 0.1)
+
+
+@scene()
+async def test_a_store_that_is_gone_is_told_once_and_leaves_no_level(
+    gateways: list[Gateway], caplog: pytest.LogCaptureFixture
+) -> None:
+    for gateway in gateways:
+        gateway.line.error = ConnectionRefusedError("refused")
+    await asyncio.sleep((STALE_PERIODS - 1) * PERIOD_S)
+    assert [gateway.level for gateway in gateways] == [0.2, 0.2]  # old, and it says so
+    await asyncio.sleep(2 * PERIOD_S)
+    for gateway in gateways:
+        assert gateway.level is None and gateway.publisher.header is None
+        assert gateway.publisher.reason == "the signal store: ConnectionRefusedError: refused"
+        assert (gateway.publisher.store_outages, gateway.publisher.outages) == (1, 1)
+        assert gateway.sensor.elsewhere == 0
+    assert said(caplog) == ["the signal store"] * 2
+    for gateway in gateways:
+        gateway.line.error = None
+    await asyncio.sleep(3 * PERIOD_S)
+    assert [gateway.level for gateway in gateways] == [0.2, 0.2]
+    assert said(caplog)[2:].count("the signal store answers again") == 2
+    assert len(said(caplog)) == 6  # and that there is a level again
+
+
+@scene()
+async def test_a_slow_store_makes_the_level_older_and_then_none(
+    gateways: list[Gateway], _: Any
+) -> None:
+    for gateway in gateways:
+        gateway.line.delay_s = 0.4 * PERIOD_S
+    await asyncio.sleep(4 * PERIOD_S)
+    assert [gateway.level for gateway in gateways] == [0.2, 0.2]
+    for gateway in gateways:
+        gateway.line.delay_s = math.inf
+    await asyncio.sleep((STALE_PERIODS + 1) * PERIOD_S)
+    assert [gateway.level for gateway in gateways] == [None, None]
+    assert gateways[0].publisher.reason == "the signal store: no answer within 3 s"
+
+
+@scene()
+async def test_one_cut_off_alone_loses_the_level_and_the_others_keep_it(
+    gateways: list[Gateway], _: Any
+) -> None:
+    gateways[0].line.error = TimeoutError()  # the holder
+    await asyncio.sleep((STALE_PERIODS + 2) * PERIOD_S)
+    assert [gateway.level for gateway in gateways] == [None, 0.1]
+    gateways[0].line.error = None
+    await asyncio.sleep(2 * PERIOD_S)
+    assert [gateway.level for gateway in gateways] == [0.2, 0.2]
+    assert [gateway.publisher.token for gateway in gateways] == [None, 2]
+
+
+@scene()
+async def test_a_publication_in_flight_when_the_lease_passes_on_is_void(
+    gateways: list[Gateway], _: Any
+) -> None:
+    """A holder that is stopped between its exchange and its publication, and wakes up."""
+    paused = gateways[0]
+    paused.load(90)
+    paused.line.seat = Slow(paused.line.seat)
+    await asyncio.sleep((LEASE_PERIODS + 3) * PERIOD_S)
+    assert paused.line.published[-1] == (1, False)
+    assert [gateway.publisher.token for gateway in gateways] == [None, 2]
+
+
+class Deaf(Line):
+    """A line whose client loses a cancellation while it waits."""
+
+    async def _pass(self) -> None:
+        try:
+            await asyncio.sleep(0.2 * PERIOD_S)
+        except asyncio.CancelledError:
+            await asyncio.sleep(0.2 * PERIOD_S)
+
+
+@scene()
+async def test_it_ends_though_the_stores_client_loses_the_cancellation(
+    gateways: list[Gateway], _: Any
+) -> None:
+    ending = Gateway(MemoryStore(), "deaf")
+    ending.publisher = SharedPublisher(LAW, ending.sensor, PERIOD_S, Deaf(ending.line.seat))
+    ending.start()
+    await asyncio.sleep(0.1 * PERIOD_S)
+    await ending.stop()
+    assert ending.task is not None and ending.task.done()
+
+
+class Slow:
+    """A seat whose first publication comes after the lease."""
+
+    def __init__(self, seat: Seat) -> None:
+        self._seat = seat
+        self.exchange, self.leave = seat.exchange, seat.leave
+
+    async def publish(self, token: int, level: float, state: str) -> bool:
+        # Time passes for the others, not for this gateway's own deadline: its process is stopped.
+        end_s = asyncio.get_running_loop().time() + (LEASE_PERIODS + 1.5) * PERIOD_S
+        while (now_s := asyncio.get_running_loop().time()) < end_s:
+            try:
+                await asyncio.sleep(end_s - now_s)
+            except asyncio.CancelledError:
+                asyncio.current_task().uncancel()
+        return await self._seat.publish(token, level, state)
+
+
+@scene()
+async def test_a_blind_holder_hands_over(
+    gateways: list[Gateway], caplog: pytest.LogCaptureFixture
+) -> None:
+    gateways[0].fault = "no metrics"
+    await asyncio.sleep(2.1 * PERIOD_S)
+    assert [gateway.publisher.token for gateway in gateways] == [None, 2]
+    assert [gateway.level for gateway in gateways] == [0.2, 0.2]  # its own requests count on
+    gateways[1].fault = "no metrics"
+    await asyncio.sleep(2 * PERIOD_S)
+    assert [gateway.level for gateway in gateways] == [None, None]
+    assert gateways[1].publisher.reason == "no metrics"
+    gateways[0].fault = gateways[1].fault = None
+    await asyncio.sleep(3 * PERIOD_S)
+    assert [gateway.level for gateway in gateways] == [0.2, 0.2]
+    assert "Traceback" not in caplog.text
+
+
+class Breaks:
+    """A law that fails while too many requests are outstanding."""
+
+    def start(self) -> Level:
+        return Level(0.0)
+
+    def update(self, state: Level, observation: Any, dt_s: float) -> Level:
+        if observation.outstanding > 50:
+            raise ValueError("too many")
+        return Level(math.nan if observation.outstanding > 40 else 0.25)
+
+
+@scene(laws=Breaks())
+async def test_a_law_that_fails_publishes_nothing(
+    gateways: list[Gateway], caplog: pytest.LogCaptureFixture
+) -> None:
+    assert [gateway.level for gateway in gateways] == [0.25, 0.25]
+    for load, reason in ((35, "the law Breaks gave the level nan"), (90, "too many")):
+        gateways[0].load(load)
+        await asyncio.sleep(4 * PERIOD_S)
+        assert [gateway.level for gateway in gateways] == [None, None]
+        assert reason in {str(gateway.publisher.failure) for gateway in gateways}
+    assert said(caplog).count("the law failed") == 2  # once a gateway
+    gateways[0].load(10)
+    await asyncio.sleep(3 * PERIOD_S)
+    assert [gateway.level for gateway in gateways] == [0.25, 0.25]
+
+
+FAULTS = st.lists(
+    st.tuples(
+        st.integers(0, 2),
+        st.sampled_from(["cut", "slow", "blind", "heal", "kill", "stop"]),
+        st.floats(0.0, 4.0),
+    ),
+    max_size=12,
+)
+
+
+@settings(max_examples=30)
+@given(FAULTS)
+def test_whatever_happens_one_law_runs_and_all_agree_afterwards(
+    faults: list[tuple[int, str, float]],
+) -> None:
+    async def main() -> None:
+        store = MemoryStore()
+        gateways = [Gateway(store, f"g{number}") for number in range(3)]
+        for gateway in gateways:
+            gateway.load(10)
+            gateway.start()
+        for number, fault, pause_s in faults:
+            gateway = gateways[number]
+            if fault in ("kill", "stop"):
+                gateway.kill() if fault == "kill" else await gateway.stop()
+                gateways[number] = gateway = Gateway(store, f"g{number} again {pause_s}")
+                gateway.load(10)
+                gateway.start()
+            gateway.line.error = ConnectionError("cut") if fault == "cut" else None
+            gateway.line.delay_s = 2.0 if fault == "slow" else 0.0
+            gateway.fault = "blind" if fault == "blind" else None
+            end_s = asyncio.get_running_loop().time() + pause_s
+            while asyncio.get_running_loop().time() < end_s:
+                await asyncio.sleep(0.25)
+                for each in gateways:
+                    signal = each.publisher.signal
+                    assert signal is None or (
+                        asyncio.get_running_loop().time() - signal.time_s
+                        <= STALE_PERIODS * PERIOD_S
+                    )
+        for gateway in gateways:
+            gateway.line.error, gateway.line.delay_s, gateway.fault = None, 0.0, None
+        await asyncio.sleep((2 * LEASE_PERIODS + 3) * PERIOD_S)
+        assert [gateway.level for gateway in gateways] == [0.3] * 3
+        assert len([each for each in gateways if each.publisher.token is not None]) == 1
+
+    run(main())
