@@ -1,95 +1,31 @@
 """Run the gateway: `python -m bellman.gateway --upstream http://127.0.0.1:8000 --port 8001`."""
 
-import argparse
 import asyncio
-import json
 import logging
 import os
 import socket
 import sys
+import tempfile
+import threading
+from collections.abc import Callable
 from contextlib import suppress
-from pathlib import Path
+from functools import partial
 
 import uvicorn
-from hydra import compose, initialize_config_dir
-from omegaconf import OmegaConf
-from yarl import URL
+from uvicorn.supervisors import Multiprocess
 
-import bellman
-from bellman.engines.base import Control
-from bellman.errors import ConfigError, RunError, require
+from bellman.errors import ConfigError, RunError
+from bellman.gateway.app import gateway_app
+from bellman.gateway.arguments import Arguments, control, read_arguments
 from bellman.gateway.protocol import GatewayProtocol
-from bellman.gateway.proxy import Proxy, open_upstream_pool
-from bellman.gateway.scraper import Scraper
-from bellman.gateway.target import accept_absolute_form
-from bellman.serving.control import control_from_environment, parse_control
-from bellman.serving.middleware import CongestionMiddleware
-from bellman.serving.sensor import Sensor
+from bellman.serving.metrics import MULTIPROCESS
+from bellman.store.open import open_store
 
 DRAIN_S = 2
 """Requests in flight get so long to end when the gateway is asked to stop."""
-
-
-def read_arguments() -> argparse.Namespace:
-    """Read the command line; raises `ConfigError`."""
-    parser = argparse.ArgumentParser(prog="python -m bellman.gateway", description=__doc__)
-    parser.add_argument("--upstream", required=True, help="URL of the server, with or without /v1")
-    parser.add_argument("--host", default="127.0.0.1")
-    parser.add_argument("--port", type=int, default=8001, help="0 takes any free port")
-    parser.add_argument(
-        "--controller",
-        help="an arm of conf/arm, for its law, or JSON with _target_; default: BELLMAN_CONTROL",
-    )
-    parser.add_argument("--scrape-period-s", type=float, default=0.5)
-    parser.add_argument(
-        "--shared", action="store_true", help="the upstream has clients besides this gateway"
-    )
-    parser.add_argument(
-        "--with-parent", action="store_true", help="end when the standard input closes"
-    )
-    arguments = parser.parse_args()
-    arguments.upstream = upstream_at(arguments.upstream)
-    period_s = arguments.scrape_period_s
-    require(period_s > 0, "--scrape-period-s", period_s, "must be greater than 0")
-    require(0 <= arguments.port < 65536, "--port", arguments.port, "must be 0 to 65535")
-    return arguments
-
-
-def upstream_at(text: str) -> URL:
-    """Return the upstream's URL without `/v1`; raises `ConfigError`."""
-    try:
-        url = URL(text)
-        good = url.scheme in ("http", "https") and bool(url.host) and url.port != 0
-    except ValueError:
-        good = False
-    require(good, "--upstream", text, "must be like http://127.0.0.1:8000")
-    bare = url.raw_user is None and url.raw_password is None
-    # The value is not shown: it may hold a password.
-    require(bare, "--upstream", "...", "must not name a user: clients send their own credentials")
-    ends = not url.raw_query_string and not url.raw_fragment
-    require(ends, "--upstream", text, "must end with its path")
-    return url.with_path(url.raw_path.rstrip("/").removesuffix("/v1"), encoded=True)
-
-
-def control(controller: str | None) -> Control:
-    """Return the control with an arm's controller, one as JSON, or the environment's."""
-    if controller is None:
-        return control_from_environment()
-    return parse_control({"controller": _controller_node(controller)})
-
-
-def _controller_node(text: str) -> object:
-    if text.lstrip().startswith("{"):
-        try:
-            return json.loads(text)
-        except ValueError as error:
-            raise ConfigError("--controller", text, f"is not JSON: {error}") from None
-    conf = Path(bellman.__path__[0]).resolve().parent / "conf"
-    names = sorted(path.stem for path in (conf / "arm").glob("*.yaml"))
-    require(text in names, "--controller", text, f"must be JSON or one of {', '.join(names)}")
-    with initialize_config_dir(str(conf), version_base="1.3"):
-        config = compose("config", overrides=[f"arm=[{text}]"])
-    return OmegaConf.to_container(config.arms[text].controller, resolve=True)
+WORKER_ANSWERS_S = 10
+"""A worker process that does not answer its supervisor for so long is replaced; it may be slow to
+start on a loaded machine."""
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -105,59 +41,60 @@ def listen(host: str, port: int) -> socket.socket:
     return listener
 
 
-async def serve(arguments: argparse.Namespace) -> None:
-    """Serve until asked to stop."""
-    async with open_upstream_pool() as pool:
-        scraper = Scraper(
-            pool, arguments.upstream, arguments.scrape_period_s, expected=arguments.shared
-        )
-        sensor = Sensor(scraper.read, shared=arguments.shared)
-        app = CongestionMiddleware(
-            Proxy(pool, arguments.upstream), sensor, control(arguments.controller)
-        )
-        listener = listen(arguments.host, arguments.port)
-        await scraper.scrape()  # so that the first response has a level
-        config = uvicorn.Config(
-            accept_absolute_form(app),
-            http=GatewayProtocol,
-            ws="none",  # an Upgrade header is this connection's and goes no further
-            lifespan="off",
-            proxy_headers=False,  # a client does not choose its own address
-            log_level="warning",
-            server_header=False,  # the upstream's own pass through
-            date_header=False,
-            timeout_graceful_shutdown=DRAIN_S,
-        )
+def serve(arguments: Arguments) -> None:
+    """Serve until asked to stop; raises `ConfigError` and `RunError`."""
+    check = control(arguments.controller)
+    if arguments.store is not None:
+        asyncio.run(open_store(arguments.store, check.period_s).close())
+    listener = listen(arguments.host, arguments.port)
+    config = uvicorn.Config(
+        partial(gateway_app, arguments),
+        factory=True,
+        workers=arguments.workers,
+        http=GatewayProtocol,
+        loop="asyncio",
+        ws="none",  # an Upgrade header is this connection's and goes no further
+        lifespan="on",
+        proxy_headers=False,  # a client does not choose its own address
+        log_level="warning",
+        server_header=False,  # the upstream's own pass through
+        date_header=False,
+        timeout_graceful_shutdown=DRAIN_S,
+        timeout_worker_healthcheck=WORKER_ANSWERS_S,
+    )
+    host = f"[{arguments.host}]" if ":" in arguments.host else arguments.host
+    print(f"http://{host}:{listener.getsockname()[1]}", flush=True)
+    if arguments.workers == 1:
         server = uvicorn.Server(config)
         if arguments.with_parent:
-            _end_with_parent(server)
-        host = f"[{arguments.host}]" if ":" in arguments.host else arguments.host
-        print(f"http://{host}:{listener.getsockname()[1]}", flush=True)
-        scraping = asyncio.create_task(scraper.run())
-        try:
-            await server.serve(sockets=[listener])
-        finally:
-            scraping.cancel()
+            _when_parent_ends(lambda: setattr(server, "should_exit", True))
+        server.run(sockets=[listener])
+        return
+    with tempfile.TemporaryDirectory(prefix="bellman-gateway-") as folder:
+        os.environ[MULTIPROCESS] = folder  # for the workers' metrics
+        workers = Multiprocess(config, sockets=[listener])
+        if arguments.with_parent:
+            _when_parent_ends(workers.should_exit.set)
+        workers.run()
 
 
-def _end_with_parent(server: uvicorn.Server) -> None:
-    """End the server when the standard input, a pipe from the parent, closes."""
+def _when_parent_ends(stop: Callable[[], None]) -> None:
+    """Stop when the standard input, a pipe from the parent, closes."""
 
-    def readable() -> None:
-        if not os.read(0, 1024):
-            asyncio.get_running_loop().remove_reader(0)
-            server.should_exit = True
+    def read() -> None:
+        while os.read(0, 1024):
+            pass
+        stop()
 
-    asyncio.get_running_loop().add_reader(0, readable)
+    threading.Thread(target=read, daemon=True).start()
 
 
 def main() -> None:
     """Run the command."""
     logging.basicConfig(format="%(message)s", level=logging.WARNING)
     try:
-        arguments = read_arguments()
         with suppress(KeyboardInterrupt):
-            asyncio.run(serve(arguments))
+            serve(read_arguments(__doc__))
     except (ConfigError, RunError) as error:
         sys.exit(str(error))
 

@@ -35,6 +35,9 @@ SET_BY_CLIENT = frozenset((b"host", b"content-length", b"expect"))
 FINAL = range(200, 600)
 """Statuses that answer a request: not of an upgrade that nobody asked for."""
 
+UNREACHED = "bellman.unreached"
+"""Set in the scope of a request that did not get to the upstream: no connection came about."""
+
 logger = logging.getLogger(__name__)
 
 Headers = list[tuple[bytes, bytes]]
@@ -127,6 +130,8 @@ class Proxy:
             # the client sees that the stream broke.
             if started:
                 raise ConnectionBroken from error
+            if isinstance(error, aiohttp.ClientConnectorError):
+                scope[UNREACHED] = True
             raise RequestRefused(502, "BadGatewayError", reason) from None
 
 

@@ -17,7 +17,8 @@ from bellman.controllers.none import NoControl
 from bellman.engines.base import Control, RequestFailed
 from bellman.engines.openai.child import child_server
 from bellman.engines.openai.control import put_control
-from bellman.gateway.__main__ import control, main
+from bellman.gateway.__main__ import main
+from bellman.gateway.arguments import control
 from bellman.gateway.proxy import end_to_end
 from bellman.signal import HEADER
 from tests.servers import (
@@ -212,10 +213,16 @@ async def test_it_ends_with_its_parent(mock: Mock) -> None:
     ("arguments", "message"),
     [
         (["--port", "70000"], "--port=70000"),
-        (["--controller", "nope"], "must be JSON or one of bellman, bellman_knee, "),
+        (["--controller", "nope"], "bellman, bellman_knee, "),
         (["--controller", '{"_target_": "os.system"}'], "must be a class of bellman.controllers"),
         (["--scrape-period-s", "0"], "--scrape-period-s=0.0"),
         (["--upstream", "localhost"], "must be like http://"),
+        (["--upstream", "http://127.0.0.1:9/v1"], "http://127.0.0.1:9 is given twice"),
+        (["--upstream", "a=http://h", "--upstream", "a=http://i"], "a is given twice"),
+        (["--workers", "0"], "--workers=0: must be 1 or more"),
+        (["--workers", "2"], "--workers=2: must be 1 without --store"),
+        (["--spill-above", "1.5"], "--spill-above=1.5"),
+        (["--store", "http://127.0.0.1"], "--store=...: must be redis://"),
         (["--host", "192.0.2.1"], "cannot listen on 192.0.2.1"),
     ],
 )

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from yarl import URL
 
 from bellman.errors import ConfigError
-from bellman.gateway.__main__ import upstream_at
+from bellman.gateway.arguments import upstream_at
 from bellman.gateway.target import upstream_url
 from bellman.serving.refusal import RequestRefused
 
