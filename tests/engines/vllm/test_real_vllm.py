@@ -20,6 +20,7 @@ from bellman.controllers.none import NoControl
 from bellman.corpus.aclsum import AclSum
 from bellman.engines.base import Control, EngineDied, Request
 from bellman.responses.recorded import RecordedBank
+from bellman.sensing.growth import mean_s
 from tests.engines.vllm.conftest import MARK, ROOT, wait_until_gone
 
 MODEL = ROOT / "models" / "smollm2-135m-instruct"
@@ -46,6 +47,7 @@ async def test_serves_signals_forces_lengths_and_dies_in_the_open(tmp_path: Path
     engine = build(config.engine, "engine").create(None, tmp_path)
     async with engine:
         async with engine.session(NO_CONTROL) as session:
+            before = (await session.state()).observation
             headers: list[str] = []
             completion = await session.generate(a_request(), headers.extend)
             assert completion.text
@@ -55,18 +57,32 @@ async def test_serves_signals_forces_lengths_and_dies_in_the_open(tmp_path: Path
             assert headers == ["0.0000"]
             forced = await session.generate(a_request(forced=57), lambda _: None)
             assert (forced.text, forced.output_tokens) == (None, 57)
+            await delays_of_two_requests(session, before)
         async with engine.session(FULL_AT_ONE) as session:
             long = asyncio.create_task(session.generate(a_request(forced=100), lambda _: None))
-            while (await session.state()).level != 1.0:
+            # The door counts it at once, vLLM's gauges with the next step.
+            while not long.done() and not shows_one_running(await session.state()):
                 await asyncio.sleep(0.1)
-            state = await session.state()
-            assert state.observation is not None
-            assert state.observation.running == 1
-            assert state.observation.kv_usage > 0
+            assert not long.done(), "it never showed as running"
             await long
             await kill_the_engine_core(session)
         assert engine.describe()["versions"]["torch"].startswith("2.")
     wait_until_gone(tmp_path)
+
+
+def shows_one_running(state) -> bool:
+    return state.level == 1.0 and state.observation.running == 1 and state.observation.kv_usage > 0
+
+
+async def delays_of_two_requests(session, before) -> None:
+    """What laws on delays need comes from vLLM's own histograms, read in its process."""
+    while (now := (await session.state()).observation).e2e_count < before.e2e_count + 2:
+        await asyncio.sleep(0.1)
+    assert now.ttft_count == before.ttft_count + 2
+    assert now.queue_delay_count == before.queue_delay_count + 2
+    queued_s, first_s = mean_s(before, now, "queue_delay"), mean_s(before, now, "ttft")
+    assert 0 <= queued_s <= first_s < mean_s(before, now, "e2e") < 60
+    assert now.oldest_waiting_s == 0
 
 
 async def kill_the_engine_core(session) -> None:
