@@ -1,4 +1,4 @@
-"""Our own law: the longest answers whose predicted latency still meets the target."""
+"""Our own law: the longest answers whose predicted latency still meets the limit."""
 
 import math
 from dataclasses import dataclass
@@ -52,18 +52,21 @@ class MpcState:
 
 @schema
 class Mpc:
-    """The largest scale at which a request sent now would be done within the target.
+    """The largest scale at which a request sent now would be done within the limit.
 
     Each period: identify the step time by the batch, the arrival rate and the mean length of an
-    answer at scale 1; predict the batch over the next `target_e2e_s` for each scale that the
+    answer at scale 1; predict the batch over the next `limit_e2e_s` for each scale that the
     application would really take (its ladder's), with all coming requests at that scale; take
-    the largest at which a request of mean length that joins now has all its tokens in time. The
-    prediction is `bellman.controllers.fluid`. Mean lengths are all it knows: it takes answers to
-    shrink as the scale does, and corrects their mean length by what comes out. Level = 1 - scale.
+    the largest at which an answer of `length_margin` times the mean length that begins now has
+    all its tokens in time. The prediction is `bellman.controllers.fluid`. Mean lengths are all it
+    sees: it takes answers to shrink as the scale does, and corrects their mean by what comes out.
+    Level = 1 - scale.
     """
 
-    target_e2e_s: Positive
-    """Predicted e2e latency that is to hold for an answer of mean length, seconds."""
+    limit_e2e_s: Positive
+    """E2e latency that an answer may have, seconds: the SLO's own limit, not a mean."""
+    length_margin: Annotated[float, Field(ge=1)]
+    """The answer that must be in time / the mean length (ours)."""
     ladder_ratio: Annotated[float, Field(gt=1.01)]
     """Ratio of neighbouring budgets of the application."""
     alpha_min: Share
@@ -95,7 +98,8 @@ class Mpc:
         )
         for scale in self.scales():
             wanted = max(1.0, tokens * scale)
-            if served_tokens(load, wanted, self.target_e2e_s) >= wanted:
+            served = served_tokens(load, wanted, self.limit_e2e_s)
+            if served >= self.length_margin * wanted:
                 break
         return MpcState(scale, estimates, observation)
 
@@ -119,7 +123,7 @@ class Mpc:
         if generated > 0 and running > 0:
             steps = steps.add(running, running * dt_s / generated, keep)
         arrived_rps = (now.outstanding - last.outstanding + finished) / dt_s
-        toward = 1 - math.exp(-dt_s / self.target_e2e_s)
+        toward = 1 - math.exp(-dt_s / self.limit_e2e_s)
         arrivals_rps = old.arrivals_rps + toward * (arrived_rps - old.arrivals_rps)
         # Of those in the engine, so many have been replaced by ones asked at the present scale.
         replaced = min(1.0, finished / last.outstanding) if last.outstanding > 0 else 1.0

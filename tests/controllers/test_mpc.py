@@ -1,6 +1,7 @@
 """Our predictive law: what it identifies, what it predicts, and what it then chooses."""
 
 import math
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -12,7 +13,7 @@ from bellman.controllers.step_model import StepModel
 from bellman.sensing.observation import Observation
 from tests.controllers.observed import ObservedEngine
 
-LAW = Mpc(target_e2e_s=10.0, ladder_ratio=2**0.5, alpha_min=0.25, memory_s=60.0)
+LAW = Mpc(limit_e2e_s=10.0, length_margin=1.0, ladder_ratio=2**0.5, alpha_min=0.25, memory_s=60.0)
 
 
 @given(
@@ -131,6 +132,19 @@ def test_it_chooses_the_longest_answer_that_is_predicted_to_be_in_time():
     assert set(found[:120]) == {1.0}
     assert found[-1] in (pytest.approx(0.5), pytest.approx(2**-0.5))
     assert found[-1] < 1.0
+
+
+def test_an_answer_of_twice_the_mean_must_be_in_time_where_that_is_the_margin():
+    """40 requests: 400 tokens take 4.8 s, 800 take 9.6 s; 60 requests: 800 take 12 s."""
+    wide = replace(LAW, length_margin=2.0)
+    for outstanding, shortens in ((40, False), (60, True)):
+        engine = ObservedEngine(tokens=400.0)
+        states = {law: law.start() for law in (LAW, wide)}
+        for _ in range(120):
+            seen = engine.observe(outstanding)
+            states = {law: law.update(state, seen, 1.0) for law, state in states.items()}
+        assert states[LAW].scale == 1.0
+        assert (states[wide].scale < 1.0) == shortens
 
 
 def test_its_scales_are_the_applications():
