@@ -102,7 +102,7 @@ async def exchange(url: str, request: bytes, *, end: bool = False) -> bytes:
         writer.write(request)
         if end:
             writer.write_eof()
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             return await reader.read()
     except ConnectionResetError:
         return b""

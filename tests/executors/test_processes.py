@@ -22,6 +22,7 @@ from tests.executors.conftest import (
     wait_until_ended,
     workers,
 )
+from tests.experiments.conftest import TINY
 
 
 def results(hands, *cells):
@@ -34,9 +35,10 @@ def results(hands, *cells):
     return outcomes
 
 
-def test_a_run_has_the_same_files_as_a_serial_one(serial, tmp_path):
-    folder = run(tmp_path / "run", "executor=processes", "executor.workers=2")
-    assert_same_files(folder, serial)
+def test_a_run_has_the_same_files_as_a_serial_one(tmp_path):
+    tiny = (*TINY, "repeats=2")
+    folder = run(tmp_path / "run", *tiny, "executor=processes", "executor.workers=2")
+    assert_same_files(folder, run(tmp_path / "serial", *tiny))
     wait_until_ended(workers())
 
 

@@ -47,6 +47,7 @@ def episodes(folder: Path) -> dict[str, bytes]:
     return {str(path): path.read_bytes() for path in folder.glob("episodes/*/*.jsonl")}
 
 
+@pytest.mark.slow
 def test_a_cache_that_cannot_be_written_stops_before_anything_runs(tmp_path):
     result = run(tmp_path, *TINY, env={"HF_HOME": "/proc/nothing"}, stdout=subprocess.DEVNULL)
     assert result.returncode == 1

@@ -16,8 +16,8 @@ pytestmark = pytest.mark.usefixtures("no_figures")
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory) -> Path:
-    return run(tmp_path_factory.mktemp("gather") / "run")
+def whole(run_small) -> Path:
+    return run_small()
 
 
 @pytest.fixture

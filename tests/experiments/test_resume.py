@@ -21,15 +21,22 @@ from bellman.errors import RunError
 from bellman.responses.recorded import PACKAGED, read_recorded, write_recorded
 from experiments.cells.episode import EpisodeCell
 from experiments.execute import execute
-from tests.experiments.conftest import SMALL, read_config
+from tests.experiments.conftest import SMALL, TINY, read_config
 
 ROOT = Path(__file__).parents[2]
+WITH_A_CAPACITY = ("arrivals.capacity_rps=null", "capacity.warmup_s=20", "capacity.duration_s=20")
+"""Measured in a moment."""
 FRAMES = ("requests.parquet", "timeline.parquet", "texts.parquet", "episodes.json", "energy.json")
 
 
 def run(folder: Path, *overrides: str, draw: bool = False) -> Path:
     config = read_config(*SMALL, f"folder={folder}", *overrides)
     return execute(config, Console(quiet=True), draw=draw)
+
+
+def run_tiny(folder: Path, *overrides: str) -> Path:
+    config = read_config(*TINY, f"folder={folder}", *overrides)
+    return execute(config, Console(quiet=True), draw=False)
 
 
 def frames(folder: Path) -> dict[str, str]:
@@ -43,8 +50,8 @@ def written(folder: Path) -> dict[str, int]:
 
 
 @pytest.fixture(scope="module")
-def unbroken(tmp_path_factory) -> Path:
-    return run(tmp_path_factory.mktemp("resume") / "run")
+def unbroken(run_small) -> Path:
+    return run_small()
 
 
 def kill_and_finish(folder: Path, kills: int) -> None:
@@ -56,7 +63,7 @@ def kill_and_finish(folder: Path, kills: int) -> None:
             command, cwd=folder.parent, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         )
         begun = len(list(folder.glob("episodes/*")))
-        deadline_s = time.monotonic() + 60
+        deadline_s = time.monotonic() + 600
         while process.poll() is None and time.monotonic() < deadline_s:
             if len(list(folder.glob("episodes/*"))) > begun or moments.random() < 0.02:
                 break
@@ -105,10 +112,10 @@ def test_a_failed_episode_is_named_and_costs_its_own_comparison_alone(tmp_path, 
             raise RunError("the dog ate it")
         return serve(cell, folder, parts, watch)
 
-    three = "arm=[none,bellman,threshold]"
+    three = ("arm=[none,bellman,threshold]", "repeats=2")
     with monkeypatch.context() as patch, pytest.raises(RunError) as caught:
         patch.setattr(EpisodeCell, "run", fail)
-        run(tmp_path / "run", three)
+        run_tiny(tmp_path / "run", *three)
     assert "1 episode failed (2/2 threshold: the dog ate it)" in str(caught.value)
     folder = tmp_path / "run"
     assert json.loads((folder / "status.json").read_text())["status"] == "failed"
@@ -120,7 +127,7 @@ def test_a_failed_episode_is_named_and_costs_its_own_comparison_alone(tmp_path, 
     assert summary["cut_short"] == "failed"
 
     before = written(folder)
-    run(folder, three)
+    run_tiny(folder, *three)
     assert len(set(written(folder)) - set(before)) == 1
     assert json.loads((folder / "status.json").read_text())["status"] == "done"
     assert json.loads((folder / "claims.json").read_text())["repeats"]["threshold"] == [0, 1]
@@ -132,7 +139,7 @@ def test_an_unexpected_error_leaves_its_traceback_in_the_episodes_folder(tmp_pat
         raise ZeroDivisionError("by nothing")
 
     shown = io.StringIO()
-    config = read_config(*SMALL, f"folder={tmp_path / 'run'}")
+    config = read_config(*TINY, "repeats=2", f"folder={tmp_path / 'run'}")
     with monkeypatch.context() as patch, pytest.raises(RunError, match=r"4 episodes failed"):
         patch.setattr(EpisodeCell, "run", fail)
         execute(config, Console(file=shown, width=200))
@@ -164,14 +171,14 @@ def test_another_analysis_makes_the_claims_again_and_no_episode(unbroken, tmp_pa
 def test_another_content_of_a_bank_makes_the_episodes_again(tmp_path):
     bank = tmp_path / "bank.parquet"
     shutil.copy(PACKAGED / "bank_smollm2_135m_aclsum.parquet", bank)
-    named = ("engine/bank=recorded", f"engine.bank.path={bank}", "repeats=1")
-    folder = run(tmp_path / "run", *named)
+    named = ("engine/bank=recorded", f"engine.bank.path={bank}", *WITH_A_CAPACITY)
+    folder = run_tiny(tmp_path / "run", *named)
     before = written(folder)
     table, metadata = read_recorded(bank)
     rows = table.to_pandas()
     rows["output_tokens"] += 1
     write_recorded(type(table).from_pandas(rows, schema=table.schema), metadata, bank)
-    run(folder, *named)
+    run_tiny(folder, *named)
     again = set(written(folder)) - set(before)
     assert len(again) == len(before) == 3  # the capacity, and an episode of each arm
     tokens = pd.read_parquet(folder / "requests.parquet")["episode_id"]
@@ -180,7 +187,7 @@ def test_another_content_of_a_bank_makes_the_episodes_again(tmp_path):
 
 def test_frames_have_the_episode_and_a_column_for_each_axis(tmp_path):
     axes = "study.axes={arms.bellman.controller.q_low: [40, 80], seed: [1, 2]}"
-    folder = run(tmp_path / "run", "study=grid", axes, "repeats=1")
+    folder = run_tiny(tmp_path / "run", "study=grid", axes)
     table = pq.read_table(folder / "requests.parquet").to_pandas()
     places = table.groupby(["arms.bellman.controller.q_low", "seed", "arm"])["episode_id"]
     assert (places.nunique() == 1).all() and len(places) == 8

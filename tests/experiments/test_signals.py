@@ -36,7 +36,7 @@ def recorded_bytes(folder: Path) -> int:
 
 def wait_for_bytes(process: subprocess.Popen[str], folder: Path, size_bytes: int) -> None:
     """Wait until so much is recorded, or the run has ended."""
-    deadline_s = time.monotonic() + 120
+    deadline_s = time.monotonic() + 600
     while process.poll() is None and time.monotonic() < deadline_s:
         if recorded_bytes(folder) >= size_bytes:
             return
@@ -44,7 +44,7 @@ def wait_for_bytes(process: subprocess.Popen[str], folder: Path, size_bytes: int
 
 
 def check_that_it_ended_in_order(process: subprocess.Popen[str], folder: Path) -> None:
-    _, errors = process.communicate(timeout=120)
+    _, errors = process.communicate(timeout=600)
     status = json.loads((folder / "status.json").read_text())
     for episode in folder.glob("episodes/*/begun.json"):
         table = read_json_lines(episode.parent / "requests.jsonl", REQUESTS)

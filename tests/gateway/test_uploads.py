@@ -248,7 +248,7 @@ async def test_a_trickled_head_and_a_second_one_end_too(short_gateway: Mock) -> 
             await reader.readuntil(b"\r\n\r\n")
         start_s = time.monotonic()
         ended = asyncio.create_task(reader.read())
-        while not ended.done() and time.monotonic() < start_s + 10:
+        while not ended.done() and time.monotonic() < start_s + 60:
             writer.write(b"G")
             await asyncio.sleep(0.05)
         assert (await ended).startswith(b"HTTP/1.1 408 ")

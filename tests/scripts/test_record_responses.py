@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import aiohttp
+import pytest
 
 from bellman.app.prompt import CONCISE_TEMPLATE, TEMPLATE
 from bellman.corpus.aclsum import AclSum
@@ -37,6 +38,7 @@ async def behave(url: str, **behaviour: object) -> None:
         await pool.put(f"{url}/mock", json=behaviour)
 
 
+@pytest.mark.slow
 async def test_records_resumes_and_is_what_the_simulated_engine_reads(tmp_path):
     async with child_server([MOCK]) as url:
         await behave(url, obeys=True, refuse_every=4)

@@ -214,10 +214,10 @@ def mutate(random: Random, text: str) -> str:
     return "".join(lines)
 
 
-async def test_ten_thousand_damaged_texts_are_observed_or_refused_by_name() -> None:
+async def test_thousands_of_damaged_texts_are_observed_or_refused_by_name() -> None:
     random = Random(5)
     outcomes = Tally[str]()
-    for number in range(10_000):
+    for number in range(4_000):
         text = mutate(random, VLLM + VLLM_DELAYS)
         sensor = Sensor(partial(parse_metrics, text), shared=bool(number % 2))
         for _ in range(number % 7):
@@ -230,7 +230,7 @@ async def test_ten_thousand_damaged_texts_are_observed_or_refused_by_name() -> N
         else:
             outcomes["observed"] += 1
             valid(observation)
-    assert min(outcomes["refused"], outcomes["observed"]) > 1000
+    assert min(outcomes["refused"], outcomes["observed"]) > 400
 
 
 def valid(observation: Observation) -> None:

@@ -53,7 +53,7 @@ class Server:
         (self.folder / "new").replace(self.folder / name)
 
     async def until(self, level: float | None) -> dict[str, Any]:
-        async with asyncio.timeout(15):
+        async with asyncio.timeout(60):
             while True:
                 async with self.mock.pool.get(f"{self.mock.url}/bellman/congestion") as answer:
                     state: dict[str, Any] = await answer.json()

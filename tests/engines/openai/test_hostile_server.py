@@ -28,7 +28,8 @@ from experiments.recorder import Recorder
 from tests.engines.openai.hostile import EITHER, ERRORS, GOOD, KINDS, OK, HostileServer
 from tests.servers import raw_server
 
-BROKEN, GOOD_ONES = 2000, 400
+BROKEN, GOOD_ONES = 1000, 200
+LENGTH_S = (BROKEN + GOOD_ONES) / 1000
 ARM = Arm("none", Control(NoControl(), AcceptAll(), 1.0), Linear(0.25))
 RULES = BudgetRules(300, 1.4, 0.744, 2.0, 16, "summary", {"summary": 100})
 
@@ -41,7 +42,7 @@ def schedule(seed: int) -> Schedule:
     requests = tuple(
         ScheduledRequest(index, index / 1000, kind, CONGESTED) for index, kind in enumerate(order)
     )
-    return Schedule(requests, (Phase(CONGESTED, 0.0, 2.4, 1000.0),), 2.4)
+    return Schedule(requests, (Phase(CONGESTED, 0.0, LENGTH_S, 1000.0),), LENGTH_S)
 
 
 async def run(url: str, folder: Path, plan: EpisodePlan) -> dict[str, Any]:

@@ -26,7 +26,7 @@ def same(outcome: Outcome, reference: Run) -> None:
             assert sequence.last_token_s == pytest.approx(state.token_times_s[-1], abs=1e-9)
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=80)
 @given(jobs=loads(), limits=limits(), data=st.data())
 def test_priorities_equal_the_reference(
     jobs: list[Job], limits: Limits, data: st.DataObject
@@ -37,7 +37,7 @@ def test_priorities_equal_the_reference(
     same(replay(jobs, limits, {}, by_priority=True), reference)
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=80)
 @given(jobs=loads(), limits=limits(), data=st.data())
 def test_prefix_caching_equals_the_reference(
     jobs: list[Job], limits: Limits, data: st.DataObject

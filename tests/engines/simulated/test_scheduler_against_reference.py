@@ -15,7 +15,7 @@ from tests.engines.simulated.reference_engine import Job, Run, Step, run_referen
 TIME_S = 1e-9
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=80)
 @given(jobs=loads(), limits=limits())
 def test_every_token_and_every_step_is_the_same(jobs: list[Job], limits: Limits) -> None:
     reference = run_reference(jobs, limits, PROFILE)
@@ -35,7 +35,7 @@ def test_every_token_and_every_step_is_the_same(jobs: list[Job], limits: Limits)
         assert sequence.preemptions == state.preemptions
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=80)
 @given(
     jobs=loads(aborts=False),
     limits=limits(),

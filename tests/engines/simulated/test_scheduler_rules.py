@@ -11,7 +11,7 @@ from bellman.engines.simulated.segment import Limits
 from tests.engines.simulated.loads import PROFILE, limits, loads, replay, run_scheduler
 from tests.engines.simulated.reference_engine import Job
 
-RANDOM_LOADS = settings(deadline=None, max_examples=200)
+RANDOM_LOADS = settings(deadline=None, max_examples=80)
 
 
 @RANDOM_LOADS
