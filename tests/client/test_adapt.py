@@ -14,6 +14,7 @@ from pydantic import BaseModel
 
 from bellman.client import AdaptedAsyncOpenAI, AdaptedOpenAI, adapt
 
+pytestmark = pytest.mark.slow
 MESSAGES: Any = [{"role": "user", "content": "Summarize in at most {words} words."}]
 HALF = {"x-give": '["0.5"]'}
 """At level 0.5 a default of 400 words is 200."""

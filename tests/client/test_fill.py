@@ -4,7 +4,7 @@ import copy
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bellman.client.fill import with_token_limit, with_words
@@ -38,6 +38,7 @@ def test_words_stand_where_the_placeholder_was(
     assert request_texts == before
 
 
+@settings(max_examples=20)
 @given(st.dictionaries(st.sampled_from(["messages", "prompt", "model"]), TEXTS))
 def test_what_has_no_placeholder_goes_as_it_is(request_texts: dict[str, Any]) -> None:
     assert with_words(request_texts, 75, "{words}") == request_texts

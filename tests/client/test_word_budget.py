@@ -7,7 +7,7 @@ from pathlib import Path
 import openai
 import pytest
 from hydra import compose, initialize_config_dir
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from omegaconf import OmegaConf
 
@@ -70,6 +70,7 @@ def test_a_level_older_than_the_limit_is_forgotten(budget: WordBudget, clock: Cl
     assert budget.ask() == Ask(0.5, 0.0, 200)
 
 
+@settings(max_examples=30)
 @given(st.lists(st.lists(st.one_of(st.text(), st.floats(0, 1).map(str)), max_size=3)))
 def test_whatever_a_server_sends_the_words_are_a_rung(headers: list[list[str]]) -> None:
     budget = WordBudget(LADDER, LINEAR, forget_after_s=60.0)

@@ -1,7 +1,8 @@
 """What is seen of a run that goes on, ends, fails or is killed; and that nothing is touched."""
 
-import multiprocessing
 import os
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from analysis.watch import tail
 from analysis.watch.run import SIMULATED, RunWatch
 from bellman.folder_lock import FolderLock, holder
 from tests.analysis.watch.run_folder import Writer, ended, energy, sample
+from tests.servers import ROOT
 
 NOBODY = "no process holds this folder"
 
@@ -134,23 +136,25 @@ def test_a_failed_cell_is_told_from_the_one_that_runs(writer: Writer) -> None:
     assert [cell.state for cell in view.open] == ["cut", "cut", "failed"]
 
 
-def claim_and_wait(folder: Path, ready: "multiprocessing.synchronize.Event") -> None:
-    FolderLock(folder)
-    ready.set()
-    time.sleep(600)
+CLAIM = """
+import sys, time
+from pathlib import Path
+from bellman.folder_lock import FolderLock
+lock = FolderLock(Path(sys.argv[1]))
+print("claimed", flush=True)
+time.sleep(600)
+"""
 
 
 def test_a_killed_run_is_told_from_one_that_runs(writer: Writer) -> None:
-    context = multiprocessing.get_context("spawn")
-    ready = context.Event()
-    process = context.Process(target=claim_and_wait, args=(writer.folder, ready))
-    process.start()
-    assert ready.wait(60)
-    writer.status("running")
-    watch = RunWatch(writer.folder)
-    assert watch.look().state.startswith(f"running; process {process.pid} on ")
-    process.kill()
-    process.join()
+    command = [sys.executable, "-c", CLAIM, str(writer.folder)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, env={"PYTHONPATH": str(ROOT)}) as run:
+        assert run.stdout is not None
+        assert run.stdout.readline() == b"claimed\n"
+        writer.status("running")
+        watch = RunWatch(writer.folder)
+        assert watch.look().state.startswith(f"running; process {run.pid} on ")
+        run.kill()
     view = watch.look()
     assert (view.state, view.holds) == (f"killed: it was running, but {NOBODY}", False)
 

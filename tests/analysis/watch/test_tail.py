@@ -1,9 +1,10 @@
 """Lines as they are appended, whole, once, and a bounded piece at a time."""
 
+import tempfile
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from analysis.watch import tail
@@ -30,10 +31,9 @@ def test_a_line_comes_when_it_is_whole(file: Path) -> None:
     assert tailed.more() == [b'{"a": 2}']
 
 
+@settings(max_examples=30)
 @given(st.lists(st.binary(max_size=6)))
 def test_however_it_is_appended_every_whole_line_comes_once(pieces: list[bytes]) -> None:
-    import tempfile
-
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "records.jsonl"
         tailed, found = Tail(file), []
