@@ -14,6 +14,7 @@ from analysis import read
 from analysis.capacity.present import capacity
 from analysis.claims_map.present import claims_map
 from analysis.explain import explain
+from analysis.fluid.present import fluid
 from analysis.frames import load_run
 from analysis.gather import gather
 from analysis.grid.present import grid
@@ -67,6 +68,7 @@ PRESENTERS: dict[str, tuple[Sequence[Step], Presenter]] = {
     "Arms": (SCORED, arms),
     "Capacity": (FRAMES, capacity),
     "ClaimsMap": (FRAMES, claims_map),
+    "Fluid": (FRAMES, fluid),
     "Grid": (SCORED, grid),
     "KickTheTires": (SCORED, kick_the_tires),
     "Paired": (SCORED, comparison),

@@ -38,9 +38,9 @@ class StepTime:
     """Batch at which the host's time a sequence has fallen to half of that."""
 
     def seconds(
-        self, prefill_tokens: int, prefill_pairs: int, sequences: int, kv_tokens: int
+        self, prefill_tokens: float, prefill_pairs: float, sequences: float, kv_tokens: float
     ) -> float:
-        """Return the seconds of one step."""
+        """Return the seconds of one step; means of many steps need not be whole numbers."""
         kernels_ms = (
             math.hypot(self.floor_ms, self.token_ms * (prefill_tokens + sequences))
             + self.pair_ms * prefill_pairs
