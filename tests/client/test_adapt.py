@@ -20,6 +20,10 @@ HALF = {"x-give": '["0.5"]'}
 """At level 0.5 a default of 400 words is 200."""
 
 
+class Question(BaseModel):
+    input: str
+
+
 class Echo(BaseModel):
     model: str
     messages: list[dict[str, str]]
@@ -109,7 +113,11 @@ def test_responses(client: AdaptedOpenAI) -> None:
     assert asked(last.response.output_text) == in_words(200)
     with client.responses.stream(**request) as helper:
         assert asked(helper.get_final_response().output_text) == in_words(200)
-    assert client.word_budget.counts["received"] == 4
+    request["input"] = "Summarize in at most {words} words."
+    parsed = client.responses.parse(**request, text_format=Question).output_parsed
+    assert parsed is not None
+    assert parsed.input == in_words(200)
+    assert client.word_budget.counts["received"] == 5
 
 
 @pytest.mark.parametrize("stream", [False, True])
@@ -127,6 +135,13 @@ def test_an_error_is_the_sdks_own_and_brings_the_level(client: AdaptedOpenAI, st
     ):
         pass
     assert client.word_budget.level == 0.25
+
+
+def test_of_a_call_that_is_tried_again_the_last_level_counts(client: AdaptedOpenAI) -> None:
+    patient = client.with_options(max_retries=1)
+    with pytest.raises(openai.InternalServerError):
+        chat(patient, extra_headers={**HALF, "x-status": "503"})
+    assert client.word_budget.counts["received"] == 1
 
 
 def test_a_server_that_is_gone_is_the_sdks_own_error() -> None:
