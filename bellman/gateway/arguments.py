@@ -126,21 +126,26 @@ def upstream_at(text: str) -> URL:
 
 
 def control(controller: str | None) -> Control:
-    """Return the control with an arm's controller, one as JSON, or the environment's."""
+    """Return the control with an arm's law and period, a law as JSON, or the environment's."""
     if controller is None:
         return control_from_environment()
-    return parse_control({"controller": _controller_node(controller)})
+    if not controller.lstrip().startswith("{"):
+        arm = _arm(controller)
+        return parse_control({key: arm[key] for key in ("controller", "period_s") if key in arm})
+    try:
+        node = json.loads(controller)
+    except ValueError as error:
+        raise ConfigError("--controller", controller, f"is not JSON: {error}") from None
+    return parse_control({"controller": node})
 
 
-def _controller_node(text: str) -> object:
-    if text.lstrip().startswith("{"):
-        try:
-            return json.loads(text)
-        except ValueError as error:
-            raise ConfigError("--controller", text, f"is not JSON: {error}") from None
+def _arm(name: str) -> dict[str, object]:
+    """Return the parts of a configured arm."""
     conf = Path(bellman.__path__[0]).resolve().parent / "conf"
     names = sorted(path.stem for path in (conf / "arm").glob("*.yaml"))
-    require(text in names, "--controller", text, f"must be JSON or one of {', '.join(names)}")
+    require(name in names, "--controller", name, f"must be JSON or one of {', '.join(names)}")
     with initialize_config_dir(str(conf), version_base="1.3"):
-        config = compose("config", overrides=[f"arm=[{text}]"])
-    return OmegaConf.to_container(config.arms[text].controller, resolve=True)
+        config = compose("config", overrides=[f"arm=[{name}]"])
+    parts = OmegaConf.to_container(config.arms[name], resolve=True)
+    assert isinstance(parts, dict)
+    return {str(key): part for key, part in parts.items()}

@@ -237,11 +237,15 @@ def test_mistakes_are_one_line(
     assert "\n" not in str(ended.value)
 
 
-@pytest.mark.parametrize("name", ["bellman", "bellman_knee", "threshold", "none"])
-def test_the_law_of_any_arm_goes_by_the_arms_name(name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "period_s"),
+    [("bellman", 1.0), ("bellman_knee", 1.0), ("threshold", 1.0), ("none", 1.0), ("dimmer", 0.5)],
+)
+def test_the_law_of_any_arm_goes_by_the_arms_name(name: str, period_s: float) -> None:
     with initialize_config_dir(str(ROOT / "conf"), version_base="1.3"):
         arms = compose("config", overrides=[f"arm=[{name}]"]).arms
     assert control(name).controller == build(arms[name].controller, "controller")
+    assert control(name).period_s == period_s
 
 
 def test_a_busy_port_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
