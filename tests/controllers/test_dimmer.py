@@ -1,7 +1,7 @@
 """Brownout's dimmer: its recursion by hand, its loop on its own model, and its two traps."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bellman.controllers.dimmer import Dimmer
@@ -47,6 +47,7 @@ def test_two_periods_by_hand():
     assert state.level == pytest.approx(1 - state.dimmer)
 
 
+@settings(max_examples=30)
 @given(gain_s=st.floats(10.5, 500.0))
 def test_where_latency_is_as_modelled_the_error_shrinks_by_the_pole(gain_s):
     requests, state = begun()
@@ -82,6 +83,7 @@ def test_the_covariance_does_not_wind_up_while_the_dimmer_is_shut():
     assert 0 < state.dimmer < 0.1  # it opens by the pole, and does not jump
 
 
+@settings(max_examples=30)
 @given(st.lists(st.floats(0.0, 1e6), min_size=1, max_size=40))
 def test_the_gain_never_turns_around_and_the_covariance_is_bounded(latencies_s):
     requests, state = begun()

@@ -64,9 +64,9 @@ def numbers(value: object) -> list[float]:
     return [value] if isinstance(value, int | float) else []
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(
-    seen=st.lists(observations(), min_size=1, max_size=12),
+    seen=st.lists(observations(), min_size=1, max_size=8),
     dt_s=st.sampled_from([1e-3, 0.5, 1.0, 30.0, 1e5]),
 )
 def test_any_finite_load_gives_a_level_or_names_what_is_missing(seen, dt_s):

@@ -4,7 +4,7 @@ import math
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bellman.controllers.fluid import Load, served_tokens
@@ -16,6 +16,7 @@ from tests.controllers.observed import ObservedEngine
 LAW = Mpc(limit_e2e_s=10.0, length_margin=1.0, ladder_ratio=2**0.5, alpha_min=0.25, memory_s=60.0)
 
 
+@settings(max_examples=40)
 @given(
     base_s=st.floats(0.0, 0.1),
     sequence_s=st.floats(0.0, 1e-3),
@@ -80,6 +81,7 @@ def test_what_finds_no_place_waits_for_those_before_it():
     assert served_tokens(full, 100.0, 6.0) == pytest.approx(3.0 / 0.015, rel=0.1)
 
 
+@settings(max_examples=40)
 @given(
     outstanding=st.floats(0.0, 1000.0),
     arrivals_rps=st.floats(0.0, 50.0),

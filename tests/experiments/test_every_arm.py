@@ -66,13 +66,16 @@ def test_every_arm_publishes_a_level(folder):
         assert levels.between(0, 1).all(), arm
 
 
-def of_arm(folder, arm):
+@pytest.fixture(scope="module")
+def answered(folder):
+    """Return the answered requests of an arm."""
     requests = pd.read_parquet(folder / "requests.parquet")
-    return requests[(requests["arm"] == arm) & (requests["status"] == "ok")]
+    requests = requests[requests["status"] == "ok"]
+    return lambda arm: requests[requests["arm"] == arm]
 
 
-def test_a_cap_cuts_answers_and_their_texts_and_asks_as_ever(folder):
-    capped = of_arm(folder, "cap")
+def test_a_cap_cuts_answers_and_their_texts_and_asks_as_ever(folder, answered):
+    capped = answered("cap")
     capped = capped[capped["word_budget"] < 300]
     assert len(capped) > 10
     assert set(capped["asked_words"]) == {300}
@@ -91,13 +94,13 @@ def test_a_cap_cuts_answers_and_their_texts_and_asks_as_ever(folder):
         assert row.output_words == pytest.approx(share * answer["words"], abs=2)
 
 
-def test_a_static_arm_asks_for_its_words_from_the_first_request_on(folder):
+def test_a_static_arm_asks_for_its_words_from_the_first_request_on(answered):
     for words in (75, 106, 150, 212):
-        assert set(of_arm(folder, f"static_{words}")["asked_words"]) == {words}
+        assert set(answered(f"static_{words}")["asked_words"]) == {words}
 
 
-def test_being_concise_asks_for_no_number_and_has_the_answers_that_were_recorded(folder):
-    concise = of_arm(folder, "concise")
+def test_being_concise_asks_for_no_number_and_has_the_answers_that_were_recorded(answered):
+    concise = answered("concise")
     assert concise["asked_words"].isna().all()
     assert concise["word_budget"].isna().all()
     assert concise["output_words"].max() <= 197  # the longest of the bank's stand-ins
