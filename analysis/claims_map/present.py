@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+from rich import box
 from rich.console import Console
 from rich.table import Table
 
@@ -13,6 +14,7 @@ from analysis.plain import add_row
 from bellman.records import write_text
 
 WHY = "why.txt"
+HEADERS = {"end-to-end latency": "latency", "requests served": "served"}
 
 
 def claims_map(folder: Path, console: Console, *, make: bool, draw: bool) -> None:
@@ -43,10 +45,17 @@ def counts_table(found: dict[str, Any]) -> Table:
     points = found["points"]
     energy = why.names(points, ENERGY)
     first = [names[0] for unit in (LATENCY, SERVED) if (names := why.names(points, unit))]
-    table = Table(title=f"points where a claim holds ({found['source']})", title_justify="left")
-    for name in ["grid", "points", *first, *energy]:
-        table.add_column(name, overflow="fold", justify="left" if name == "grid" else "right")
-    table.add_column("all three,\nby some energy", justify="right")
+    table = Table(
+        title=f"points where a claim holds ({found['source']})",
+        title_justify="left",
+        box=box.SIMPLE_HEAD,
+        padding=(0, 1, 0, 0),
+    )
+    table.add_column("grid", overflow="fold")
+    headers = [HEADERS[name] for name in first]
+    headers += [f"energy,\n{why.place(name)}".replace("in the ", "") for name in energy]
+    for header in ["points", *headers, "all\nthree"]:
+        table.add_column(header, justify="right")
     for name, axes in found["grids"].items():
         own = [point for point in points if set(point["axes"]) == set(axes)]
         counts = [why.count(own, reading) for reading in [*first, *energy]]

@@ -139,6 +139,7 @@ def price_figure(found: Values) -> Figure:
     style.log_seconds(axes, "x")
     axes.axvspan(8.0 / why.ABOUT, 8.0 * why.ABOUT, color="0.9", linewidth=0, zorder=0)
     axes.axhline(25.0, color="0.4", linewidth=0.8, linestyle="--")
+    axes.set_ylim(top=max([29.0, *(1.1 * saving for _, saving, _ in points)]))
     axes.set(xlabel="e2e latency, times lower", ylabel="energy less in the window (%)")
     if points:
         axes.legend(loc="upper left", fontsize=6)

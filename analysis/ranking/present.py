@@ -58,7 +58,9 @@ def results(folder: Path) -> dict[str, Any]:
     """Return the content of ranking.json, from summary.json."""
     summary = read.json_file(folder / "summary.json", {})
     found = ranking(summary)
+    # The baseline always asks for the default: the longest of the fixed lengths.
     static = [one["arm"] for one in found if one["arm"].startswith(STATIC)]
+    static.append(summary["baseline"])
     return {
         "source": summary["source"],
         "response_source": summary["response_source"],
