@@ -2,6 +2,7 @@
 
 import base64
 import json
+import re
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -11,14 +12,18 @@ from omegaconf import OmegaConf
 
 from analysis import figures, read, rows
 from analysis.frames import capacity_of
+from analysis.page_scripts import order, scripts
 from bellman.records import write_text
 from bellman.redact import redact
+
+ONE_COLUMN_PT = 300.0
+"""A wider figure takes two columns of the page, as in a paper."""
 
 
 def write(folder: Path) -> Path:
     """Write the report of a summarized and drawn run folder; returns its path.
 
-    The page is self-contained: styles and pictures inside, no scripts, nothing fetched.
+    The page is self-contained: styles, scripts and pictures inside, and it may fetch nothing.
     """
     folder = Path(folder)
     summary = read.json_file(folder / "summary.json", {})
@@ -45,6 +50,8 @@ def write(folder: Path) -> Path:
         provenance=_entries(redact(read.json_file(folder / "provenance.json", {}))),
         capacity=_entries(redact(capacity)),
         config=_text(folder / "config.yaml"),
+        scripts=scripts(),
+        order=order,
     )
     path = folder / "report.html"
     write_text(page, path)
@@ -80,12 +87,15 @@ def _parts(folder: Path, name: str) -> list[Path]:
     return sorted([*folder.glob(f"{name}.svg"), *folder.glob(f"{name}_[0-9]*.svg")])
 
 
-def _picture(path: Path) -> dict[str, str]:
+def _picture(path: Path) -> dict[str, Any]:
     """Return a drawing as an image, in which no script of a folder that somebody sent can run."""
-    data = base64.b64encode(path.read_bytes()).decode()
+    content = path.read_bytes()
+    data = base64.b64encode(content).decode()
+    width = re.search(rb'<svg[^>]*\bwidth="([0-9.]+)pt"', content)
     caption = path.with_suffix(".txt")
     return {
         "name": path.stem.replace("_", " "),
+        "wide": width is not None and float(width[1]) > ONE_COLUMN_PT,
         "data": f"data:image/svg+xml;base64,{data}",
         "caption": caption.read_text(encoding="utf-8").strip() if caption.exists() else "",
     }

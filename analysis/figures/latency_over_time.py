@@ -84,5 +84,5 @@ def _mark_largest_ratio(run: Run, axes: Axes) -> None:
         textcoords="offset points",
         ha="right",
         va="center",
-        fontsize=style.TYPE_PT,
+        bbox={"facecolor": "white", "alpha": 0.7, "linewidth": 0, "pad": 0.8},
     )

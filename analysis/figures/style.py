@@ -36,7 +36,7 @@ LEGEND_CHARACTERS = 52
 """Of a legend's line at WIDTH_IN."""
 LINE_STYLES = ("--", "-", "-.", ":")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
-HATCHES = ("", "////", "....", "xxxx", "\\\\", "++++")
+HATCHES = ("", "////", "\\\\\\\\", "xxxx", "----", "||||")
 """Of bars: what a line's dashes are, for print in grey."""
 COLOURS = (
     *("#0173b2", "#de8f05", "#029e73", "#d55e00", "#cc78bc"),

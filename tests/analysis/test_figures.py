@@ -1,10 +1,8 @@
-import json
 import re
 import shutil
 import subprocess
 import sys
 from dataclasses import replace
-from html import unescape
 from pathlib import Path
 
 import matplotlib.image
@@ -13,7 +11,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from analysis import figures, report, rows
+from analysis import figures, report
 from analysis.claims import assess
 from analysis.figures import energy_readings, length_compliance, style
 from analysis.figures.__main__ import main
@@ -241,46 +239,6 @@ def test_more_arms_than_a_figure_shows_apart_are_drawn_in_parts(tmp_path):
     assert [len(part.arms) for part in parts] == [6, 4]
     assert {part.baseline for part in parts} == {"none"}
     assert report.write(folder).read_text().count("data:image/svg+xml;base64,") == len(names)
-
-
-def test_the_report_is_one_self_contained_page(drawn):
-    folder, _ = drawn
-    page = report.write(folder).read_text()
-    assert page.count("data:image/svg+xml;base64,") == len(NAMES)
-    assert "<script" not in page and not re.search(r"""(src|href)=["']?(https?:|/)""", page)
-    for words in ("up to 8x lower", "reproduced", "extractive stand-in", "overload: 1.19"):
-        assert words in page
-
-
-def test_the_report_shows_every_quantity_of_every_arm(drawn):
-    folder, _ = drawn
-    page = report.write(folder).read_text()
-    arms = page.partition("<h2>Arms</h2>")[2].partition("<h2>")[0]
-    header, *body = rows.arm_table(json.loads((folder / "summary.json").read_text()))
-    shown = [
-        [unescape(cell) for cell in re.findall(r"<t[hd]>(.*?)</t[hd]>", line)]
-        for line in re.findall(r"<tr>(.*?)</tr>", arms)
-    ]
-    for number, arm in enumerate(["arm", *(row[0] for row in body)]):
-        cells = [cell for line in shown if line[0] == arm for cell in line[1:]]
-        assert cells == [header, *body][number][1:]
-
-
-def test_the_report_shows_the_capacity_entry_by_entry(drawn):
-    page = report.write(drawn[0]).read_text()
-    shown = page.partition("<h2>Capacity</h2>")[2].partition("</table>")[0]
-    assert '<td class="key">capacity_rps</td>' in shown
-    assert '<td class="key">method</td><td class="text">formula</td>' in shown
-    assert '<td class="key"></td>' not in page
-
-
-def test_the_report_escapes_what_it_shows(tmp_path):
-    folder = write_run(tmp_path / "run", Synthetic(repeats=1, invalid_reasons=("<b>lag</b>",)))
-    summarize(load_run(folder))
-    page = report.write(folder).read_text()
-    assert "&lt;b&gt;lag" in page and "<b>lag" not in page
-    assert "no figure was drawn" in page
-    assert load_run(folder).invalid_reasons == ["<b>lag</b>"]
 
 
 @pytest.fixture(scope="module")
