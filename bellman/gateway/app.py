@@ -13,6 +13,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from bellman.gateway.arguments import Arguments, control
+from bellman.gateway.energy import count_energy, local_server, only_here
 from bellman.gateway.metrics import GatewayMetrics
 from bellman.gateway.proxy import open_upstream_pool
 from bellman.gateway.route import Route
@@ -79,8 +80,13 @@ class Gateway:
             given.spill_above,
             self._metrics.count_spilled,
         )
-        counting = asyncio.create_task(self._count())
-        stack.callback(counting.cancel)
+        background = [asyncio.create_task(self._count())]
+        if given.energy and only_here(stack):
+            server = local_server(given.upstreams)
+            energy = count_energy(server, self._metrics.count_energy)
+            background.append(asyncio.create_task(energy))
+        for task in background:
+            stack.callback(task.cancel)
 
         if (parent := multiprocessing.parent_process()) is not None:
             # A worker process does not outlive uvicorn's supervisor, however that ends.

@@ -41,6 +41,7 @@ class Arguments:
     store: str | None
     workers: int
     spill_above: float
+    energy: bool
 
 
 def read_arguments(description: str | None) -> Arguments:
@@ -78,6 +79,9 @@ def read_arguments(description: str | None) -> Arguments:
         default=0.8,
         metavar="LEVEL",
         help="an upstream with a higher level is passed over for the next one (0.8)",
+    )
+    parser.add_argument(
+        "--energy", action="store_true", help="count the joules of the server on this machine"
     )
     given = vars(parser.parse_args())
     arguments = Arguments(_upstreams(given.pop("upstream")), **given)

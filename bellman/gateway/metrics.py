@@ -12,7 +12,14 @@ from pathlib import Path
 from typing import Any
 
 import psutil
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    disable_created_metrics,
+    generate_latest,
+)
 from prometheus_client.metrics_core import GaugeMetricFamily, Metric
 from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
 from prometheus_client.registry import Collector
@@ -42,6 +49,7 @@ class GatewayMetrics:
     """Counts what the gateway's processes do, and writes it down with what they know."""
 
     def __init__(self) -> None:
+        disable_created_metrics()  # type: ignore[no-untyped-call]  # a series more for each
         self._several = MULTIPROCESS in os.environ
         self._registry = CollectorRegistry()
         self._seen: dict[tuple[int, str], float] = {}
@@ -68,6 +76,12 @@ class GatewayMetrics:
             "bellman_requests_in_flight", "Generation requests outstanding at this gateway."
         )
         self._lease = gauge("bellman_lease_held", "1 where this gateway runs the law, else 0.")
+        self._energy = Counter(
+            "bellman_energy_joules",
+            "Joules of the server's devices on a host; absent where none are measured.",
+            ("host",),
+            registry=self._registry,
+        )
         self._duration = seconds(
             "bellman_request_duration_seconds", "From a request's head to its answer's last byte."
         )
@@ -108,6 +122,10 @@ class GatewayMetrics:
     def count_spilled(self, endpoint_id: str) -> None:
         """Count a request that an upstream did not take."""
         self._spilled.labels(endpoint_id).inc()
+
+    def count_energy(self, host: str, energy_j: float) -> None:
+        """Count joules of a host."""
+        self._energy.labels(host).inc(energy_j)
 
     def take(self, routes: Sequence[Route]) -> None:
         """Bring the counts up to date with what the routes count themselves."""

@@ -73,10 +73,13 @@ def a_gateway(
     folder: Path,
     arguments: Sequence[str],
     environment: Mapping[str, str] | None = None,
+    patch: str = "",
 ) -> Iterator[Gateway]:
-    """Run a gateway."""
+    """Run a gateway; `patch` is Python that runs in it first."""
     log = folder / f"gateway-{time.monotonic_ns()}.log"
-    command = [sys.executable, "-m", "bellman.gateway", "--port", "0", *arguments]
+    start = f"{patch}\nfrom bellman.gateway.__main__ import main\nmain()"
+    command = [sys.executable, *(("-c", start) if patch else ("-m", "bellman.gateway"))]
+    command += ["--port", "0", *arguments]
     command += ["--scrape-period-s", "0.2", "--with-parent"]
     with log.open("wb") as errors:
         process = subprocess.Popen(

@@ -85,14 +85,20 @@ def redis_server(folder: Path, host: Host | None = None) -> Iterator[RedisServer
 @contextmanager
 def dynamodb_server(table: str) -> Iterator[str]:
     """Run moto's server with a table; yield its URL."""
+    with moto_server() as url:
+        create_table(url, table)
+        yield url
+
+
+@contextmanager
+def moto_server() -> Iterator[str]:
+    """Run moto's server, in which AWS's services keep what they are told; yield its URL."""
     port = free_port()
     command = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         wait_for("127.0.0.1", port)
-        url = f"http://127.0.0.1:{port}"
-        create_table(url, table)
-        yield url
+        yield f"http://127.0.0.1:{port}"
     finally:
         process.kill()
         process.wait()
