@@ -4,6 +4,7 @@ Times are in seconds, energy in joules, shares in [0, 1]. null: not measured. "i
 that falls among requests without an answer.
 """
 
+import functools
 import math
 from dataclasses import asdict
 from typing import Any
@@ -96,24 +97,20 @@ def prefix_caching(run: Run) -> str | None:
 
 def _arm(run: Run, arm: str, slo: Slo) -> Values:
     """Measure an arm over its complete repeats, the only ones that can be compared, and in each."""
-    begun = sorted(set(run.requests.loc[run.requests["arm"] == arm, "repeat"]))
+    begun = sorted(map(int, set(run.requests.loc[run.requests["arm"] == arm, "repeat"])))
     complete = run.complete_repeats(arm)
     ends_s = [
         float(episode.get("end_s", math.nan))
         for episode in run.episodes
         if episode["arm"] == arm and episode["repeat"] in complete
     ]
+    measured = functools.cache(lambda *of: _with_phases(run, _Part(run, arm, list(of)), slo))
     return (
-        _with_phases(run, _Part(run, arm, complete), slo)
+        measured(*complete)
         | {"complete_repeats": complete}
         | {"episode_s": sum(ends_s) / len(ends_s) if ends_s else None}
         | {"quality": quality(run, arm)}
-        | {
-            "repeats": [
-                {"repeat": int(number)} | _with_phases(run, _Part(run, arm, [int(number)]), slo)
-                for number in begun
-            ]
-        }
+        | {"repeats": [{"repeat": number} | measured(number) for number in begun]}
     )
 
 
