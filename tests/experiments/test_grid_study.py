@@ -13,8 +13,14 @@ from bellman.settings import read_settings
 from experiments.execute import execute
 from tests.experiments.conftest import SMALL, read_config
 
-ONCE = "repeats=1"
-UNCERTAIN = ("experiment=simulator_uncertainty", *SMALL, ONCE)
+SHORT = (
+    "repeats=1",
+    "arrivals.congested_s=30",
+    "arrivals.recovery_s=10",
+    "capacity.warmup_s=30",
+    "capacity.duration_s=20",
+)
+UNCERTAIN = ("experiment=simulator_uncertainty", *SMALL, *SHORT)
 SLOWER = 1.2
 
 
@@ -30,14 +36,14 @@ def run_uncertainty(folder: Path, factors: dict[str, list[float]]) -> Path:
 
 def test_a_point_of_a_grid_has_the_claims_of_the_run_that_it_would_be_alone(tmp_path, run_small):
     axes = "study.axes={arrivals.overload: [1.1, 1.6]}"
-    config = read_config(*SMALL, ONCE, f"folder={tmp_path / 'grid'}", "study=grid", axes)
+    config = read_config(*SMALL, *SHORT, f"folder={tmp_path / 'grid'}", "study=grid", axes)
     folder = execute(config, Console(quiet=True))
     found = json.loads((folder / "grid.json").read_text())
     assert [point["axes"] for point in found["points"]] == [
         {"arrivals.overload": 1.1},
         {"arrivals.overload": 1.6},
     ]
-    alone = claims_of(run_small("arrivals.overload=1.6", ONCE))
+    alone = claims_of(run_small("arrivals.overload=1.6", *SHORT))
     assert found["points"][1]["claims"] == alone
     assert found["points"][0]["claims"] != alone
     rows = pd.read_csv(folder / "grid.csv")
@@ -80,10 +86,10 @@ def test_the_study_says_what_a_coefficient_does_to_the_claims(tmp_path, run_smal
     found = json.loads((folder / "uncertainty.json").read_text())
     by_change = {(one["coefficient"], one["factor"]): one["claims"] for one in found["results"]}
     as_fitted = by_change["as fitted", 1.0]
-    alone = {claim["claim"]: claim["estimate"] for claim in claims_of(run_small(ONCE))}
+    alone = {claim["claim"]: claim["estimate"] for claim in claims_of(run_small(*SHORT))}
     assert {name: as_fitted[name] for name in alone} == alone
     token_ms = read_settings(read_config()).engine.profile.time.token_ms
-    slower = run_small(f"engine.profile.time.token_ms={SLOWER * token_ms}", ONCE)
+    slower = run_small(f"engine.profile.time.token_ms={SLOWER * token_ms}", *SHORT)
     served = next(claim for claim in claims_of(slower) if claim["claim"] == "requests served")
     assert by_change["time.token_ms", SLOWER]["requests served"] == served["estimate"]
     # Idle watts are a matter of energy alone.
