@@ -35,13 +35,12 @@ class Window:
     def mean_e2e_s(self) -> float | None:
         """Return the mean e2e latency of the requests that finished in it; None where none did.
 
-        An engine that stayed empty has none to wait for: 0.
+        Where the engine was empty, too, nobody waits: 0.
         """
         if self.first is None or self.last is None:
             return None
-        if self.request_s == 0:
-            return 0.0
-        return mean_s(self.first, self.last, "e2e")
+        e2e_s = mean_s(self.first, self.last, "e2e")
+        return 0.0 if e2e_s is None and self.request_s == 0 else e2e_s
 
     def token_latency_s(self) -> float | None:
         """Return the seconds that a request in the engine waited for each of its tokens.

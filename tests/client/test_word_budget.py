@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from omegaconf import OmegaConf
 
+from bellman.adaptation.concise import Concise
 from bellman.adaptation.linear import Linear
 from bellman.app.ask import Ask
 from bellman.app.budget import BudgetRules
@@ -117,6 +118,7 @@ def test_the_defaults_are_the_experiments_own() -> None:
         ({"forget_after_s": 0}, "forget_after_s=0: must be greater than 0"),
         ({"placeholder": ""}, "placeholder=: must be a text or None"),
         ({"ladder": 2}, "ladder=2: unknown key"),
+        ({"adaptation": Concise()}, r"adaptation=Concise\(\): must shorten by words"),
     ],
 )
 def test_mistakes_are_one_line_before_any_request(given_values: dict, message: str) -> None:

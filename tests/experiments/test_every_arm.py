@@ -1,12 +1,14 @@
 """Every arm in conf/arm serves a whole run: a new one is tested by being there."""
 
+import json
+
 import pandas as pd
 import pyarrow as pa
 import pytest
 from rich.console import Console
 
 from analysis.gather import gather
-from bellman.errors import ConfigError
+from bellman.errors import ConfigError, RunError
 from bellman.responses.recorded import (
     PACKAGED,
     RECORDED_RESPONSES,
@@ -131,3 +133,30 @@ def test_what_the_bank_cannot_answer_is_refused_before_anything_runs(overrides, 
     assert str(caught.value).startswith(message)
     assert "\n" not in str(caught.value)
     assert not list(tmp_path.iterdir())
+
+
+def test_how_concise_a_length_that_is_given_becomes_is_not_made_up(tmp_path, bank):
+    trace = tmp_path / "trace.jsonl"
+    rows = [
+        {"timestamp": 1000 * number, "input_length": 500, "output_length": 20, "hash_ids": [1]}
+        for number in range(2)
+    ]
+    trace.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    config = read_config(
+        "arm=[none,concise]",
+        "repeats=1",
+        "arrivals=trace_mooncake",
+        f"arrivals.path={trace}",
+        "arrivals.warmup_s=0",
+        "corpus.limit_documents=4",
+        "engine/bank=recorded",
+        f"engine.bank.path={bank}",
+        f"folder={tmp_path / 'run'}",
+    )
+    with pytest.MonkeyPatch.context() as patch, pytest.raises(RunError) as caught:
+        patch.setattr("experiments.execute.check_end", lambda _, draw: None)
+        patch.setattr("experiments.execute.finish", lambda run, *_, draw: gather(run.path))
+        execute(config, Console(quiet=True), draw=False)
+    message = str(caught.value)
+    assert message.startswith("1 episode failed (1/1 concise: ")
+    assert "nobody has measured how much `be concise` shortens those" in message
