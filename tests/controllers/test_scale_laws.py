@@ -55,6 +55,11 @@ def test_aimd_takes_an_empty_engine_for_one_that_holds_the_target():
     assert scales(law, seen, 2.0) == pytest.approx([1, 0.5, 0.6, 0.7, 0.8])
 
 
+def test_what_finished_between_two_looks_at_an_empty_engine_counts():
+    law = Aimd(target_e2e_s=10.0, increase=0.1, decrease=0.5, alpha_min=0.2, period_s=60.0)
+    assert scales(law, [finished(0, 0.0, 0), finished(1, 30.0, 0)], 60.0) == [1, 0.5]
+
+
 def test_dctcp_cuts_by_half_the_averaged_share_of_marks():
     law = Dctcp(mark_above=10, gain=0.5, increase=0.1, alpha_min=0.1, round_trip_s=2.0)
     queues = [(10, 10), (11, 9), (11, 99), (0, 0)]
