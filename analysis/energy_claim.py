@@ -61,6 +61,7 @@ def energy(run: Run, treatment: str, pairs: PairedArms | str, own: OwnPeriods | 
     doubts = [*congested.doubts, *([] if isinstance(whole, str) else whole.doubts)]
     if doubts:
         notes.append(f"doubtful: {few(doubts)}")
+    notes += congested.engines
     claim = replace(
         claim,
         estimate=ratio(congested.treatment_j, congested.baseline_j).complement(),

@@ -20,6 +20,8 @@ class EnergyPairs:
     treatment_j: Array
     doubts: list[str]
     """Why to distrust these joules."""
+    engines: list[str]
+    """Of an arm with several engines, that its joules are those of all."""
 
 
 def pair_energy(run: Run, pairs: PairedArms, window: str) -> EnergyPairs | str:
@@ -38,12 +40,26 @@ def pair_energy(run: Run, pairs: PairedArms, window: str) -> EnergyPairs | str:
     repeats = [int(repeat) for repeat in joules.index[both].to_numpy()]
     used = rows[rows["repeat"].isin(repeats) & rows["arm"].isin(arms)]
     return EnergyPairs(
-        _sources(used), repeats, _joules(base[both]), _joules(treated[both]), energy_doubts(used)
+        _sources(used),
+        repeats,
+        _joules(base[both]),
+        _joules(treated[both]),
+        energy_doubts(used),
+        _engines(used),
     )
 
 
 def _joules(values: pd.Series) -> Array:
     return values.to_numpy(dtype=np.float64)
+
+
+def _engines(rows: pd.DataFrame) -> list[str]:
+    of_several = rows[rows["replicas_j"].notna()]
+    named = dict(zip(of_several["arm"], of_several["replicas_j"], strict=True))
+    return [
+        f"{arm}'s joules are those of {len(parts)} engines ({', '.join(parts)}), idle ones too"
+        for arm, parts in named.items()
+    ]
 
 
 def _sources(rows: pd.DataFrame) -> str:

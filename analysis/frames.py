@@ -328,7 +328,7 @@ def _arms_by_first_seen(requests: pd.DataFrame) -> dict[str, Any]:
 
 def _energy(windows: list[dict[str, Any]]) -> pd.DataFrame:
     names = ["repeat", "arm", "window", "start_s", "end_s", "energy_j", "mean_power_w"]
-    names += ["source", "method", "reason"]
+    names += ["source", "method", "reason", "replicas_j"]
     frame = pd.DataFrame(windows, columns=names)
     numbers = ["start_s", "end_s", "energy_j", "mean_power_w"]
     return frame.astype(dict.fromkeys(numbers, np.float64))

@@ -109,6 +109,20 @@ def latency_mean(requests: pd.DataFrame, column: str) -> float | None:
     return mean(requests, column)
 
 
+def latency_mean_of_all(requests: pd.DataFrame, column: str) -> float | None:
+    """Return the mean of a latency, in s, over all intended requests: +inf if any was lost."""
+    if not len(requests):
+        return None
+    return math.inf if completed(requests) < len(requests) else mean(requests, column)
+
+
+def latency_percentiles_of_ok(
+    requests: pd.DataFrame, column: str, percents: Sequence[float]
+) -> list[float | None]:
+    """Return percentiles of a latency, in s, over the ok requests: of survivors, as their mean."""
+    return percentiles(of_ok(requests, column).to_numpy(dtype=np.float64), percents)
+
+
 def offered(requests: pd.DataFrame) -> int:
     """Return the number of intended requests."""
     return len(requests)
@@ -127,6 +141,28 @@ def achieved_rate(requests: pd.DataFrame, length_s: float) -> float | None:
 def completed(requests: pd.DataFrame) -> int:
     """Return the number of intended requests that ended ok, whenever they did."""
     return int(requests["ok"].sum())
+
+
+def rejected(requests: pd.DataFrame) -> int:
+    """Return the number of intended requests that were refused, and stayed so."""
+    return int((requests["status"] == "rejected").sum())
+
+
+def admitted(requests: pd.DataFrame) -> int:
+    """Return the number of requests that an engine let in, whatever became of them.
+
+    Intended = admitted + rejected + never sent; completed <= admitted.
+    """
+    sent = requests["sent_s"].notna()
+    return int((sent & (requests["status"] != "rejected")).sum())
+
+
+def retried(requests: pd.DataFrame) -> int:
+    """Return the number of requests that were sent more than once, to the same engine or another.
+
+    Without records of attempts a request was sent once.
+    """
+    return int((requests["attempts"] > 1).sum())
 
 
 def finished_inside(requests: pd.DataFrame, start_s: float, end_s: float) -> pd.DataFrame:

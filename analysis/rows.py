@@ -13,6 +13,8 @@ from bellman.slo import Slo
 
 Values = dict[str, Any]
 NOT_MEASURED = "n/a"
+FLOW = ("offered", "admitted", "rejected", "retried", "completed")
+"""What becomes of the intended requests, as numbers: in every table of arms."""
 
 
 def estimate(entry: Values) -> str:
@@ -139,15 +141,33 @@ def arm_notes(summary: Values) -> list[str]:
     congested = summary["phases"].get("congested")
     notes = [
         "requests: all but the warm-up's, of the repeats in which the arm and the baseline ran to "
-        "their ends; e2e mean: of ok requests; p50, p99: of all, lost ones are inf",
+        "their ends; retried: sent more than once; e2e mean, ok p50, ok p99: of ok requests; mean "
+        "of all, e2e p50, e2e p99: of all, lost ones are inf",
         f"SLO: share of requests with {Slo(**summary['slo']).in_words}",
     ]
     if congested:
         above = " above capacity" if congested["above_capacity"] else ""
         notes.append(f"congested: the phase of {congested['length_s']:g} s{above}")
+    notes += replica_notes(summary)
     quality = quality_note(summary)
     if quality:
         notes.append(f"{quality}; answers: {summary['response_source']}")
+    return notes
+
+
+def replica_notes(summary: Values) -> list[str]:
+    """Return, for each arm with several engines, what each of them answered and drew."""
+    notes = []
+    for arm, values in summary["arms"].items():
+        replicas = values.get("replicas") or {}
+        parts = [
+            f"{name} answered {_count(part['completed'])}, {_kilojoules(part['energy_j'])}"
+            for name, part in replicas.items()
+        ]
+        if parts:
+            notes.append(f"{arm}: energy of {len(parts)} engines, idle too: {'; '.join(parts)}")
+    if notes:
+        notes.append("the other arms have one engine, and pay for no spare")
     return notes
 
 
@@ -174,9 +194,12 @@ def phase_rows(summary: Values) -> list[list[str]]:
         label += " (not counted)" if name == WARMUP else ""
         for arm, values in summary["arms"].items():
             part = values["phases"][name]
-            row = [label, arm, _count(part["offered"])]
+            row = [label, arm, *(show(part) for _, show in flow_quantities())]
             row += [_count(part["completed_inside"]), _percent(part["lost_share"])]
-            row += [_seconds(part[key]) for key in ("e2e_mean_s", "e2e_p50_s", "e2e_p99_s")]
+            row += [
+                _seconds(part.get(key))
+                for key in ("e2e_mean_s", "e2e_ok_p99_s", "e2e_p50_s", "e2e_p99_s")
+            ]
             row += [_seconds(part["ttft_p50_s"]), _milliseconds(part["tpot_p50_s"])]
             row += [_good(part), _kilojoules(part["energy_j"])]
             rows.append(row)
@@ -186,10 +209,11 @@ def phase_rows(summary: Values) -> list[list[str]]:
 PHASE_HEADER = [
     "phase",
     "arm",
-    "offered",
+    *FLOW,
     "finished inside",
     "lost",
     "e2e mean",
+    "ok p99",
     "e2e p50",
     "e2e p99",
     "TTFT p50",
@@ -212,11 +236,13 @@ def _quantities(summary: Values) -> list[tuple[str, Callable[[Values], str]]]:
     ]
     return [
         ("repeats", lambda arm: str(len(arm["complete_repeats"]))),
-        ("offered", lambda arm: _count(arm["offered"])),
-        ("completed", lambda arm: _count(arm["completed"])),
+        *flow_quantities(),
         ("lost", _lost),
         ("SLO", _good),
         ("e2e mean", lambda arm: _seconds(arm["e2e_mean_s"])),
+        ("ok p50", lambda arm: _seconds(arm.get("e2e_ok_p50_s"))),
+        ("ok p99", lambda arm: _seconds(arm.get("e2e_ok_p99_s"))),
+        ("mean of all", lambda arm: _seconds(arm.get("e2e_all_mean_s"))),
         ("e2e p50", lambda arm: _seconds(arm["e2e_p50_s"])),
         ("e2e p99", lambda arm: _seconds(arm["e2e_p99_s"])),
         ("congested e2e mean", in_congestion("e2e_mean_s")),
@@ -237,6 +263,11 @@ def _quantities(summary: Values) -> list[tuple[str, Callable[[Values], str]]]:
         ("ROUGE-1 precision", lambda arm: _rouge(arm, "rouge1_precision")),
         ("ROUGE-1 F1 / random sentences'", lambda arm: _rouge(arm, "rouge1_f1_ratio")),
     ]
+
+
+def flow_quantities() -> list[tuple[str, Callable[[Values], str]]]:
+    """Return name and text of what became of the intended requests."""
+    return [(name, lambda arm, name=name: _count(arm.get(name))) for name in FLOW]  # type: ignore[misc]
 
 
 def _lost(arm: Values) -> str:

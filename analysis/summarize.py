@@ -21,7 +21,7 @@ from analysis.together import together
 from analysis.verdict import Claim
 from bellman.build import build_class
 from bellman.load.schedule import Phase
-from bellman.records import STATUSES, write_json
+from bellman.records import STATUSES, WARMUP, write_json
 from bellman.slo import Slo
 
 Values = dict[str, Any]
@@ -33,7 +33,7 @@ MEASURED = [
     *("arm", "repeat", "phase", "status", "ok", "sent_s", "last_token_s", "client_wait_s"),
     *(f"{name}_s" for name in (*LATENCIES, "ttfc")),
     *COUNTS,
-    "chunk_gaps_s",
+    *("chunk_gaps_s", "attempts"),
 ]
 """Columns of the requests that are looked at here: each part of them is a copy."""
 TOTAL = "total"
@@ -107,11 +107,33 @@ def _arm(run: Run, arm: str, slo: Slo) -> Values:
     measured = functools.cache(lambda *of: _with_phases(run, _Part(run, arm, list(of)), slo))
     return (
         measured(*complete)
-        | {"complete_repeats": complete}
+        | {"complete_repeats": complete, "replicas": _replicas(run, arm, complete)}
         | {"episode_s": sum(ends_s) / len(ends_s) if ends_s else None}
         | {"quality": quality(run, arm)}
         | {"repeats": [{"repeat": number} | measured(number) for number in begun]}
     )
+
+
+def _replicas(run: Run, arm: str, repeats: list[int]) -> Values | None:
+    """Return what each of an arm's engines answered and drew, by its name; None for one engine.
+
+    Its joules are those of the counted time, repeats summed; None unless all were read.
+    """
+    windows = run.energy[(run.energy["arm"] == arm) & (run.energy["window"] == TOTAL)]
+    parts = windows.loc[windows["repeat"].isin(repeats), "replicas_j"].dropna()
+    if parts.empty:
+        return None
+    requests = run.requests[(run.requests["arm"] == arm) & run.requests["repeat"].isin(repeats)]
+    answered = requests.loc[requests["ok"] & (requests["phase"] != WARMUP), "replica"]
+    found = {}
+    for name in parts.iloc[0]:
+        joules = [part[name] for part in parts]
+        known = len(joules) == len(repeats) and None not in joules
+        found[name] = {
+            "completed": int((answered == name).sum()),
+            "energy_j": float(sum(joules)) if known else None,
+        }
+    return found
 
 
 class _Part:
@@ -168,6 +190,9 @@ def _measure(part: _Part, slo: Slo, phases: tuple[Phase, ...], window: str) -> V
     values: Values = {
         "length_s": end_s - start_s,
         "offered": metrics.offered(group),
+        "admitted": metrics.admitted(group),
+        "rejected": metrics.rejected(group),
+        "retried": metrics.retried(group),
         "completed": metrics.completed(group),
         "completed_inside": len(inside),
         "statuses": {s: int((group["status"] == s).sum()) for s in STATUSES},
@@ -198,6 +223,9 @@ def _measure(part: _Part, slo: Slo, phases: tuple[Phase, ...], window: str) -> V
         values[f"{name}_mean_s"] = metrics.latency_mean(group, column)
         found = metrics.latency_percentiles(group, column, PERCENTILES)
         values |= {f"{name}_p{p}_s": value for p, value in zip(PERCENTILES, found, strict=True)}
+    values["e2e_all_mean_s"] = metrics.latency_mean_of_all(group, "e2e_s")
+    found = metrics.latency_percentiles_of_ok(group, "e2e_s", PERCENTILES)
+    values |= {f"e2e_ok_p{p}_s": value for p, value in zip(PERCENTILES, found, strict=True)}
     columns = [*(f"{name}_s" for name in LATENCIES), *COUNTS]
     unknown = {column: int(metrics.unknown(group, column).sum()) for column in columns}
     values["unknown"] = {column: count for column, count in unknown.items() if count}

@@ -25,7 +25,9 @@ SHORT = {"end-to-end latency": "latency", "energy": "energy", "requests served":
 """Column names of the claims."""
 RUN_CHARACTERS = 20
 """Narrowest column of the runs' names and settings; four columns then fit 80 characters."""
-COLUMNS = {"run", "folder", "treatment", "source", "state", "capacity_rps"}
+OF_ARM = (*rows.FLOW, "slo_attainment", "e2e_mean_s", "e2e_all_mean_s", "e2e_p99_s")
+"""What the table says of a treatment besides the claims."""
+COLUMNS = {"run", "folder", "treatment", "source", "state", "capacity_rps", *OF_ARM}
 """Columns that are no setting."""
 
 
@@ -132,7 +134,8 @@ def _rows(folder: Path, setting: dict[str, str]) -> list[Values]:
     start |= {"state": state, "source": summary["source"], "capacity_rps": summary["capacity_rps"]}
     found = []
     for treatment in summary["treatments"]:
-        row = start | {"treatment": treatment}
+        arm = summary["arms"][treatment]
+        row = start | {"treatment": treatment} | {name: arm.get(name) for name in OF_ARM}
         for claim in claims:
             if claim["treatment"] == treatment:
                 row |= _claim_cells(SHORT[claim["claim"]], claim)

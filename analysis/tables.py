@@ -21,7 +21,8 @@ VERDICT_STYLES = {
     "no claim": "dim",
 }
 ARM_TABLES = (
-    ("offered", "completed", "lost", "SLO", "e2e mean", "e2e p50", "e2e p99"),
+    (*rows.FLOW, "SLO"),
+    ("lost", "e2e mean", "ok p50", "ok p99", "mean of all", "e2e p50", "e2e p99"),
     ("GPU energy", "J/request", "J/token", "words", "ROUGE-1 F1"),
     ("congested e2e mean", "congested e2e p99", "chunk gap p50", "chunk gap p99"),
 )

@@ -47,6 +47,7 @@ def arms(folder: Path, console: Console, *, make: bool, draw: bool) -> None:
         console.print(warning, style="bold red", markup=False)
     console.print(ranking_table(found))
     console.print(NOTE, style="dim", markup=False)
+    console.print(flow_table(found))
     for line in found["own_law"]:
         console.print(line, markup=False)
     if found["equal_length"]:
@@ -95,6 +96,18 @@ def ranking_table(found: dict[str, Any]) -> Table:
             score(one["rouge1_f1"]),
             score(one["rouge1_recall"]),
         )
+    return table
+
+
+def flow_table(found: dict[str, Any]) -> Table:
+    """Build the table of what became of the intended requests, so that none wins by losing some."""
+    table = plain_table(f"what became of the requests ({found['source']})")
+    for name in ("arm", *rows.FLOW, "e2e mean, ok", "mean of all"):
+        table.add_column(name, justify="left" if name == "arm" else "right", overflow="fold")
+    for one in found["arms"]:
+        counts = (NOT_MEASURED if one[name] is None else f"{one[name]:,}" for name in rows.FLOW)
+        means = (seconds(one[name]) for name in ("e2e_mean_s", "e2e_all_mean_s"))
+        add_row(table, one["arm"], *counts, *means)
     return table
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from analysis.rows import FLOW
 from analysis.statistics import Array, Estimate, Index, bootstrap
 
 Values = dict[str, Any]
@@ -40,7 +41,9 @@ def row(name: str, arm: Values) -> Values:
         "congested_e2e_mean_s": congested.get("e2e_mean_s"),
         "congested_e2e_p99_s": congested.get("e2e_p99_s"),
         "energy_j_per_good_request": energy_j / good if good and energy_j is not None else None,
+        **{name: arm.get(name) for name in FLOW},
         "lost_share": arm["lost_share"],
+        "e2e_all_mean_s": arm.get("e2e_all_mean_s"),
         "words": arm["output_words_mean"],
         "rouge1_f1": score(quality, "rouge1_f1"),
         "rouge1_recall": score(quality, "rouge1_recall"),

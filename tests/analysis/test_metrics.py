@@ -8,12 +8,14 @@ from hypothesis import strategies as st
 
 from analysis import metrics
 from analysis.frames import derive
+from analysis.goodput import judge
+from bellman.slo import Slo
 
 
 def requests(*rows: dict) -> pd.DataFrame:
     """Requests with times in s; what a row leaves out is null."""
     names = ["intended_s", "sent_s", "first_token_s", "last_token_s", "output_tokens"]
-    columns = [*names, "status", "chunk_gaps_s"]
+    columns = [*names, "status", "chunk_gaps_s", "attempts"]
     frame = pd.DataFrame([{"status": "ok"} | row for row in rows], columns=columns)
     return derive(frame.astype(dict.fromkeys(names, float)))
 
@@ -49,6 +51,63 @@ def test_failures_are_infinite_in_percentiles_and_absent_from_means():
     assert metrics.latency_mean(frame, "e2e_s") == pytest.approx(0.1)
     assert metrics.lost_share(frame) == pytest.approx(0.1)
     assert metrics.status_share(frame, "error") == pytest.approx(0.1)
+
+
+def test_what_became_of_the_requests_by_hand():
+    times = {"intended_s": 0, "sent_s": 0}
+    frame = requests(
+        times | {"last_token_s": 3, "attempts": 1},
+        times | {"last_token_s": 5, "attempts": 3},
+        times | {"status": "rejected"},
+        times | {"status": "rejected", "attempts": 2},
+        times | {"status": "timeout"},
+        {"intended_s": 0, "status": "unfinished"},
+    )
+    assert metrics.offered(frame) == 6
+    assert metrics.admitted(frame) == 3  # two answered and one that came too late
+    assert metrics.rejected(frame) == 2  # and one never left
+    assert metrics.retried(frame) == 2
+    assert metrics.completed(frame) == 2
+    assert metrics.latency_mean(frame, "e2e_s") == 4.0
+    assert metrics.latency_mean_of_all(frame, "e2e_s") == math.inf
+    assert metrics.latency_mean_of_all(frame[:2], "e2e_s") == 4.0
+    assert metrics.latency_mean_of_all(frame[:0], "e2e_s") is None
+    assert metrics.latency_percentiles_of_ok(frame, "e2e_s", (50, 99)) == [3.0, 5.0]
+    assert metrics.latency_percentiles(frame, "e2e_s", (16, 50)) == [3.0, math.inf]
+
+
+SENT = st.tuples(st.floats(0, 60), st.sampled_from(["ok", "rejected", "error", "timeout"]))
+
+
+@settings(deadline=None, max_examples=25)
+@given(st.lists(SENT, min_size=1, max_size=25), st.sets(st.integers(0, 24)))
+def test_no_arm_wins_by_refusing(sent, refused):
+    """Whatever an arm refuses, neither its good share nor its percentiles get better."""
+
+    def frame(turned_away):
+        return requests(
+            *(
+                {"intended_s": 0, "sent_s": 0, "status": "rejected"}
+                if number in turned_away
+                else {"intended_s": 0, "sent_s": 0, "last_token_s": end_s, "status": status}
+                for number, (end_s, status) in enumerate(sent)
+            )
+        )
+
+    served, refusing = frame(set()), frame(refused)
+    for one in (served, refusing):
+        assert metrics.offered(one) == metrics.admitted(one) + metrics.rejected(one)
+        assert metrics.completed(one) <= metrics.admitted(one)
+    slo = Slo(ttft_s=None, tpot_s=None, e2e_s=20.0)
+    assert judge(refusing, slo).fraction <= judge(served, slo).fraction
+    for percent in (10, 50, 99):
+        before, after = (
+            metrics.latency_percentile(one, "e2e_s", percent) for one in (served, refusing)
+        )
+        assert after >= before
+    assert metrics.latency_mean_of_all(refusing, "e2e_s") >= metrics.latency_mean_of_all(
+        served, "e2e_s"
+    ) or metrics.completed(refusing) == len(sent)
 
 
 @settings(deadline=None, max_examples=50)
