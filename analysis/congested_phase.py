@@ -13,6 +13,8 @@ from analysis.statistics import Array, divide
 from bellman.load.schedule import CONGESTED, Phase
 
 WINDOW_S = 10.0
+LOOKED_AT = ["repeat", "phase", "intended_s", "last_token_s", "ok", "e2e_s", "output_tokens"]
+"""Columns of the requests: each part of them is a copy."""
 
 
 @dataclass(frozen=True)
@@ -74,8 +76,9 @@ def pair_arms(run: Run, treatment: str) -> PairedArms | str:
     base, treated = (by_repeat(run, arm, repeats) for arm in (run.baseline, treatment))
     base_phase, treated_phase = _intended_in(base, phase), _intended_in(treated, phase)
     base_done, treated_done = _finished_in(base, phase), _finished_in(treated, phase)
-    for arm, of_arm in ((run.baseline, base), (treatment, treated)):
-        if not any(len(rows) for rows in _intended_in(of_arm, phase)):
+    both = ((run.baseline, base, base_phase), (treatment, treated, treated_phase))
+    for arm, of_arm, in_phase in both:
+        if not any(len(rows) for rows in in_phase):
             return f"{arm}: no request was intended in the congested phase"
         endless = sum(int(metrics.unknown(rows, "e2e_s").sum()) for rows in of_arm)
         if endless:
@@ -98,8 +101,8 @@ def pair_arms(run: Run, treatment: str) -> PairedArms | str:
 
 
 def by_repeat(run: Run, arm: str, repeats: Sequence[int]) -> list[pd.DataFrame]:
-    """Return the requests of an arm, a frame a repeat."""
-    rows = run.requests[run.requests["arm"] == arm]
+    """Return what is looked at of the requests of an arm, a frame a repeat."""
+    rows = run.requests.loc[run.requests["arm"] == arm, LOOKED_AT]
     return [rows[rows["repeat"] == repeat] for repeat in repeats]
 
 

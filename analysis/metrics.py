@@ -170,14 +170,24 @@ def finished_inside(requests: pd.DataFrame, start_s: float, end_s: float) -> pd.
 
     Needs all requests of the arm: those sent in an earlier phase may finish here.
     """
-    last_s = requests["last_token_s"]
-    return requests[requests["ok"] & (last_s >= start_s) & (last_s < end_s)]
+    return requests[_is_finished_inside(requests, start_s, end_s)]
+
+
+def count_finished_inside(requests: pd.DataFrame, start_s: float, end_s: float) -> int:
+    """Return the number of requests of `finished_inside`."""
+    return int(_is_finished_inside(requests, start_s, end_s).sum())
+
+
+def _is_finished_inside(requests: pd.DataFrame, start_s: float, end_s: float) -> Mask:
+    last_s = requests["last_token_s"].to_numpy(dtype=np.float64)
+    return is_ok(requests) & (last_s >= start_s) & (last_s < end_s)
 
 
 def throughput(requests: pd.DataFrame, start_s: float, end_s: float) -> float | None:
     """Return requests finished inside the window / its length, in requests per second."""
     length_s = end_s - start_s
-    return len(finished_inside(requests, start_s, end_s)) / length_s if length_s > 0 else None
+    count = count_finished_inside(requests, start_s, end_s)
+    return count / length_s if length_s > 0 else None
 
 
 def status_share(requests: pd.DataFrame, status: str) -> float | None:

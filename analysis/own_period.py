@@ -129,7 +129,7 @@ def finished(run: Run, pairs: PairedArms, own: OwnPeriods) -> tuple[Array, Array
     def of_arm(arm: str, periods: list[OwnPeriod]) -> Array:
         pieces = zip(by_repeat(run, arm, own.repeats), periods, strict=True)
         counts = [
-            len(metrics.finished_inside(requests, period.start_s, period.end_s))
+            metrics.count_finished_inside(requests, period.start_s, period.end_s)
             for requests, period in pieces
         ]
         return np.array(counts, dtype=np.float64)

@@ -39,9 +39,10 @@ def counts(run: Run) -> pd.DataFrame:
     if phases:
         phases.append(Phase(DRAIN, phases[-1].end_s, float("inf"), 0.0))
     rows = []
-    for (arm, repeat), requests in run.requests.groupby(["arm", "repeat"], observed=True):
+    known = run.requests[["arm", "repeat", "phase", "ok", "last_token_s"]]
+    for (arm, repeat), requests in known.groupby(["arm", "repeat"], observed=True):
         for phase in phases:
-            inside = metrics.finished_inside(requests, phase.start_s, phase.end_s)
+            inside = metrics.count_finished_inside(requests, phase.start_s, phase.end_s)
             offered = int((requests["phase"] == phase.name).sum())
-            rows.append((phase.name, arm, repeat, offered, len(inside)))
+            rows.append((phase.name, arm, repeat, offered, inside))
     return pd.DataFrame(rows, columns=["phase", "arm", "repeat", "offered", "completed"])

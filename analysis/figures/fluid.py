@@ -42,5 +42,6 @@ def draw(found: dict[str, Any]) -> Figure:
         f"{str(found['source']).capitalize()}, {found['repeats']} repeats: mean, smallest and "
         "largest; dashed: dQ/dt = lambda L - C, which knows the mean rate and mean lengths alone. "
         "Error: mean absolute, by the simulated mean.",
+        source=str(found["source"]),
     )
     return figure

@@ -5,7 +5,6 @@ from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
-import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -15,7 +14,6 @@ from analysis.sensitivity.present import arms_at
 from analysis.sensitivity.quantities import QUANTITIES, Quantity
 
 Values = dict[str, Any]
-WIDE_IN = 7.0
 
 
 def draw(found: Values) -> Iterator[tuple[str, Figure]]:
@@ -38,7 +36,7 @@ def grid_figure(found: Values, name: str, axes: dict[str, list[Any]]) -> Figure:
         squeeze=False,
         sharex=True,
         sharey="col",
-        figsize=(WIDE_IN, 1.1 + 1.15 * len(rows)),
+        figsize=(style.WIDE_IN, 1.1 + 1.15 * len(rows)),
     )
     for panel_row, row in zip(panels, rows, strict=True):
         at = [arms_at(found, common | row | {across: value}) for value in axes[across]]
@@ -54,13 +52,15 @@ def grid_figure(found: Values, name: str, axes: dict[str, list[Any]]) -> Figure:
     handles, labels = panels[0, 0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside upper center", ncols=len(labels))
     repeats = min((point["repeats"] for point in found["points"]), default=0)
-    style.caption_lines(figure, f"{str(found['source']).capitalize()}, {repeats} repeats. {name}.")
+    source = str(found["source"])
+    caption = f"{source.capitalize()}, {repeats} repeats. {name}."
+    style.caption_lines(figure, caption, source=source)
     return figure
 
 
 def _lines(panel: Axes, at: list[list[Values]], name: str, quantity: Quantity) -> None:
     arms = list(dict.fromkeys(arm["arm"] for arms in at for arm in arms))
-    colours = sns.color_palette("colorblind", max(1, len(arms)))
+    colours = style.colours(len(arms))
     for number, arm in enumerate(arms):
         values = [
             next((one[name] for one in arms_there if one["arm"] == arm), None) for arms_there in at
