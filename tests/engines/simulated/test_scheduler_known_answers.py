@@ -148,6 +148,17 @@ def test_one_that_is_taken_back_delays_nobody_and_is_in_no_total() -> None:
     assert (end.ttft_count, end.e2e_count) == (2, 2)
 
 
+def test_who_has_waited_longest_need_not_be_the_next() -> None:
+    scheduler = Scheduler(
+        Limits(1, 100, 100, 16), ConstantPerformance(), lambda _: None, by_priority=True
+    )
+    scheduler.add(Sequence(10, 9, 9), 0.0)
+    scheduler.add(Sequence(10, 9, 9, priority=5), 0.02)
+    scheduler.add(Sequence(10, 9, 9, priority=1), 0.03)
+    assert scheduler.observe(0.05).oldest_waiting_s == pytest.approx(0.03)
+    assert scheduler.observe(0.15).oldest_waiting_s == pytest.approx(0.13)  # it still waits
+
+
 def test_aborting_frees_the_blocks_at_the_end_of_the_step() -> None:
     bench = Bench()
     sequence = Sequence(32, 50, 50)
