@@ -122,7 +122,7 @@ def open_table(found: Study) -> Table:
         ),
         title_justify="left",
     )
-    names = ["arm", "offer/s", "/cap.", "thru/s", "good/s", "good", "mean s", "p99 s"]
+    names = ["arm", "offer/s", "/cap.", "thru/s", "good/s", "good", "lost", "mean s", "p99 s"]
     for name in names:
         table.add_column(name, justify="left" if name == "arm" else "right")
     for arm in found.run.arms:
@@ -136,6 +136,7 @@ def open_table(found: Study) -> Table:
                 _number(point.throughput_rps, ".2f"),
                 _number(point.goodput_rps, ".2f"),
                 good_share(point.slo_attainment, point.judged.bounds),
+                NOT_MEASURED if point.lost_share is None else f"{100 * point.lost_share:.1f} %",
                 _number(point.e2e_mean_s, ".1f"),
                 _number(point.e2e_p99_s, ".1f"),
                 end_section=point is points[-1],

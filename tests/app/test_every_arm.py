@@ -101,3 +101,13 @@ def test_a_request_is_written_anew_when_it_is_sent_again(tmp_path):
     assert all(line["level"] is not None for line in again)
     at_first = [line for line in again if line["intended_s"] == 0.0]
     assert at_first or min(line["level"] for line in again) < 1.0
+
+
+def test_clients_in_a_circle_that_are_refused_pause(tmp_path):
+    """Eight clients and room for five: in virtual time they would else ask without end at 0 s."""
+    arm = ["arm=[none,queue_limit]", "arms.queue_limit.admission.limit=5"]
+    loop = ["load_model=closed", "load_model.clients=8"]
+    requests = record(tmp_path / "run", [0.0, 9.0], [*arm, *loop], "queue_limit")
+    statuses = Counter(line["status"] for line in requests)
+    assert set(statuses) == {"ok", "rejected"}
+    assert 3 <= statuses["rejected"] <= 3 * 11

@@ -79,6 +79,26 @@ def test_every_part_of_an_arm_is_valid(part):
         read_settings(read_config(f"{part}@arms.bellman.{part}={option}"))
 
 
+def test_every_client_is_valid():
+    for option in options("client"):
+        read_settings(read_config(f"+client@arms.bellman.client={option}"))
+
+
+def test_an_arms_own_engine_is_of_the_runs_kind():
+    config = read_config("arm=[none,spillover]", "engine=openai", "engine.base_url=http://a:1")
+    engines = read_settings(config).episode_values("spillover")["engine"]["engines"]
+    assert [engine["base_url"] for engine in engines.values()] == ["http://a:1", "http://a:1"]
+    url = "{_target_: bellman.engines.openai.engine.OpenAIEngine, base_url: 'http://b:1'}"
+    config = read_config("arm=[none,spillover]", f"arms.spillover.engine.engines.spare={url}")
+    with pytest.raises(
+        ConfigError, match=r"arms\.spillover\.engine\.engines\.spare=measured: must"
+    ):
+        read_settings(config)
+    config = read_config(f"+arms.bellman.engine={url}")
+    with pytest.raises(ConfigError, match=r"arms\.bellman\.engine=.*is measured: must be simulat"):
+        read_settings(config)
+
+
 @pytest.mark.parametrize(
     ("override", "message"),
     [

@@ -8,6 +8,12 @@ from bellman.load.pacing import PacingStatistics
 from bellman.load.schedule import Schedule
 from bellman.schema import Count, NotNegative, schema
 
+AT_ONCE_S = 0.01
+"""What comes back sooner is no answer of a model: the client was refused, or failed."""
+REFUSED_PAUSE_S = 1.0
+"""So long such a client pauses at least: it would ask again without end, in virtual time without
+any time passing (ours)."""
+
 
 @schema
 class ClosedLoop:
@@ -31,9 +37,11 @@ class ClosedLoop:
 
         async def ask_in_circles(load: Load) -> None:
             while load.now_s < schedule.end_s:
-                number = next(ids)
-                await load.send(request_at(schedule, number, number, load.now_s))
-                await load.wait_until(load.now_s + self.think_s)
+                number, asked_s = next(ids), load.now_s
+                await load.send(request_at(schedule, number, number, asked_s))
+                refused = load.now_s - asked_s < AT_ONCE_S
+                pause_s = max(self.think_s, REFUSED_PAUSE_S) if refused else self.think_s
+                await load.wait_until(load.now_s + pause_s)
 
         async def dispatch(load: Load) -> None:
             for _ in range(self.clients):
