@@ -22,15 +22,16 @@ class Estimates:
     """Below 0 where requests leave that were not counted as finished."""
     generated: float = 0.0
     """Output tokens, with forgetting."""
-    finished: float = 0.0
-    """Requests finished, each by the scale it was asked at, with the same forgetting."""
+    answers: float = 0.0
+    """Answers that those tokens are, each by the scale it was asked at, forgotten as fast: one for
+    a request that finished and a half for one that joined the batch, where it is half done."""
     asked_scale: float = 1.0
     """Mean scale of the requests in the engine: the published one, one latency late."""
 
     @property
     def default_tokens(self) -> float | None:
-        """Mean length of an answer at scale 1; None until one has finished."""
-        return self.generated / self.finished if self.finished > 0 else None
+        """Mean length of an answer at scale 1; None until one has begun."""
+        return self.generated / self.answers if self.answers > 0 else None
 
 
 NOTHING_IDENTIFIED = Estimates()
@@ -79,7 +80,7 @@ class Mpc:
         return MpcState()
 
     def update(self, state: MpcState, observation: Observation, dt_s: float) -> MpcState:
-        """Identify, predict, decide; until an answer has finished the scale is 1."""
+        """Identify, predict, decide; until an answer has begun the scale is 1."""
         require_reported(observation, self, "generated_tokens_total", "completed_total")
         if state.last is None:
             return MpcState(last=observation)
@@ -122,6 +123,7 @@ class Mpc:
         steps = old.steps
         if generated > 0 and running > 0:
             steps = steps.add(running, running * dt_s / generated, keep)
+        answers = finished + (now.running - last.running) / 2
         arrived_rps = (now.outstanding - last.outstanding + finished) / dt_s
         toward = 1 - math.exp(-dt_s / self.limit_e2e_s)
         arrivals_rps = old.arrivals_rps + toward * (arrived_rps - old.arrivals_rps)
@@ -131,7 +133,7 @@ class Mpc:
             steps,
             arrivals_rps,
             keep * old.generated + generated,
-            keep * old.finished + finished * old.asked_scale,
+            keep * old.answers + answers * old.asked_scale,
             old.asked_scale + replaced * (state.scale - old.asked_scale),
         )
 

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import asdict, is_dataclass
+from random import Random
 
 import pytest
 from hypothesis import given, settings
@@ -9,6 +10,8 @@ from hypothesis import strategies as st
 
 from bellman.controllers.none import NoControl
 from bellman.controllers.state import read_state, write_state
+from bellman.engines.simulated.scheduler import Scheduler
+from bellman.engines.simulated.sequence import Sequence
 from bellman.sensing.failure import NotReported
 from bellman.sensing.numbers import LARGEST
 from bellman.sensing.observation import Observation
@@ -16,10 +19,9 @@ from bellman.settings import read_settings
 from tests.controllers.observed import ObservedEngine, levels
 from tests.experiments.conftest import CONF, read_config
 
-ARMS = read_settings(
-    read_config(f"arm=[{','.join(sorted(path.stem for path in (CONF / 'arm').glob('*.yaml')))}]")
-).arms
-LAWS = {name: arm.control.controller for name, arm in ARMS.items()}
+NAMES = sorted(path.stem for path in (CONF / "arm").glob("*.yaml"))
+SETTINGS = read_settings(read_config(f"arm=[{','.join(NAMES)}]"))
+LAWS = {name: arm.control.controller for name, arm in SETTINGS.arms.items()}
 DRIVEN = {name: law for name, law in LAWS.items() if not isinstance(law, NoControl)}
 """Those that do something under congestion."""
 every_law = pytest.mark.parametrize("law", LAWS.values(), ids=LAWS)
@@ -90,6 +92,31 @@ def test_a_calm_engine_is_never_told_to_be_congested(law, outstanding):
     engine = ObservedEngine()
     calm = (engine.observe(outstanding) for _ in range(120))
     assert set(levels(law, calm)) == {0.0}
+
+
+@pytest.fixture(scope="module")
+def calm_services():
+    """Return what the default engine shows at half its capacity, from the start on, by seeds."""
+    engine = SETTINGS.engine
+
+    def serve(random: Random) -> list[Observation]:
+        scheduler = Scheduler(engine.limits, engine.profile, lambda _: None)
+        arrival_s, seen = random.expovariate(6.5), []
+        for second in range(20):
+            while arrival_s < second:
+                tokens = max(1, round(random.lognormvariate(5.9, 0.55)))  # 420 on average
+                scheduler.add(Sequence(1000, tokens, 1000), arrival_s)
+                arrival_s += random.expovariate(6.5)
+            seen.append(scheduler.observe(float(second)))
+        return seen
+
+    return [serve(Random(seed)) for seed in range(10)]
+
+
+@every_law
+def test_a_service_that_starts_calmly_is_never_told_to_be_congested(law, calm_services):
+    for seed, service in enumerate(calm_services):
+        assert set(levels(law, iter(service))) == {0.0}, seed
 
 
 @every_law
