@@ -1,7 +1,7 @@
 """One episode on several engines, or on one whose requests may be sent again."""
 
 import asyncio
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from bellman.attempts.log import AttemptLog
@@ -120,13 +120,13 @@ class RoutedSession:
         return self.replicas[0].session.local_server() if len(self.replicas) == 1 else None
 
     def report(self) -> SessionReport:
-        """Return what all replicas say, each under its name."""
+        """Return what the replicas say, each under its name where they differ."""
         if len(self.replicas) == 1:
             return self.replicas[0].session.report()
         reports = [(one.name, one.session.report()) for one in self.replicas]
         retries = [report.retries for _, report in reports if report.retries is not None]
         return SessionReport(
-            prefix_cache="; ".join(f"{name}: {report.prefix_cache}" for name, report in reports),
+            prefix_cache=said_of_all({name: report.prefix_cache for name, report in reports}),
             salt="; ".join(f"{name}: {one.salt}" for name, one in reports if one.salt) or None,
             retries=sum(retries) if retries else None,
             invalid_reasons=tuple(
@@ -160,3 +160,10 @@ def total(observations: Sequence[Observation | None]) -> Observation | None:
         kv_usage=sum(usages) / len(usages) if len(usages) == len(known) else None,
         **{name: summed(name) for name in SUMMED},  # type: ignore[arg-type]
     )
+
+
+def said_of_all(ways: Mapping[str | None, str]) -> str:
+    """Return what all engines say of themselves; each by its name where they differ."""
+    if len(set(ways.values())) == 1:
+        return next(iter(ways.values()))
+    return "; ".join(f"{name}: {way}" for name, way in ways.items())

@@ -4,7 +4,7 @@ import pytest
 
 from bellman.engines.base import RequestFailed
 from bellman.engines.routed.round_robin import RoundRobin
-from bellman.engines.routed.session import may_pass_elsewhere, total
+from bellman.engines.routed.session import may_pass_elsewhere, said_of_all, total
 from bellman.engines.routed.spillover import Spillover
 from bellman.sensing.observation import Observation
 
@@ -54,3 +54,8 @@ def test_the_load_of_all_is_the_sum_and_unknown_where_one_is() -> None:
     assert (both.waiting, both.running, both.kv_usage) == (12, 23, 0.3)
     assert both.generated_tokens_total is None
     assert total([one, None]) is None
+
+
+def test_what_all_engines_say_alike_is_said_once():
+    assert said_of_all({"first": "disabled", "spare": "disabled"}) == "disabled"
+    assert said_of_all({"first": "disabled", "spare": "reset"}) == "first: disabled; spare: reset"
