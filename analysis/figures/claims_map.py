@@ -18,6 +18,8 @@ from analysis.together import READINGS
 
 Values = dict[str, Any]
 COLUMNS = 4
+TICK_CHARACTERS = 28
+"""Of all ticks across a panel, as long as they stand upright."""
 TITLES = {
     "end-to-end latency": "e2e latency, times lower",
     "energy": "energy less in the window (%)",
@@ -80,7 +82,7 @@ def grid_figure(
     for panel in panels[-1]:
         panel.set_xlabel(short(across))
     for panel in panels[:, 0]:
-        panel.set_ylabel(short(down))
+        panel.set_ylabel(short(down), fontsize=style.MARK_PT)
     shared = "".join(f", {short(key)} {axis_text(value)}" for key, value in common.items())
     style.caption_lines(
         figure, f"{name}{shared}. {legend(found)} {letters_legend()}", source=found["source"]
@@ -222,6 +224,8 @@ def heat(
             )
     panel.set(xlabel="", ylabel="")
     panel.tick_params(labelsize=6, rotation=0, length=0)
+    if sum(map(len, ticks[0])) > TICK_CHARACTERS:
+        panel.tick_params(axis="x", labelrotation=20)
 
 
 def towards_paper(reading: Values) -> float:

@@ -27,6 +27,7 @@ WIDTH_IN = 3.35
 """One column of a two-column paper."""
 WIDE_IN = 7.0
 """Both columns and the space between them."""
+DPI = 300
 TYPE_PT = 8.0
 MARK_PT = 6.5
 """Type of the line of source and warnings under the panels."""
@@ -81,6 +82,7 @@ RC: dict[Any, Any] = {
     "svg.fonttype": "none",
     "svg.hashsalt": "bellman",  # else equal records give unequal files
     "figure.constrained_layout.use": True,
+    "figure.dpi": DPI,  # a text is not as wide at every resolution, and it is laid out once
 }
 
 
@@ -265,7 +267,7 @@ def save(figure: Figure, folder: Path, name: str, kinds: Sequence[str] = PAPER) 
     files = []
     for kind in kinds:
         path = folder / f"{name}.{kind}"
-        figure.savefig(path, dpi=300, metadata=METADATA[kind])
+        figure.savefig(path, dpi=DPI, metadata=METADATA[kind])
         files.append(path)
     path = folder / f"{name}.txt"
     write_text(caption_of(figure) + "\n", path)

@@ -35,7 +35,7 @@ def draw(study: dict[str, object]) -> Figure:
         axes.set_title(f"{title.removesuffix(', share')}: {text} as fitted", loc="left")
         if "share" in title:
             axes.xaxis.set_major_formatter(PercentFormatter(1.0))
-        axes.xaxis.set_major_locator(MaxNLocator(5))
+        axes.xaxis.set_major_locator(MaxNLocator(3))
         axes.use_sticky_edges = False
         axes.margins(x=0.08)
         axes.tick_params(axis="y", labelsize=6)
