@@ -57,6 +57,9 @@ def print_tables(folder: Path, console: Console) -> None:
         markup=False,
         soft_wrap=True,
     )
+    console.print(
+        f"figures for a paper: python -m analysis.figures {folder}", markup=False, soft_wrap=True
+    )
     console.print(f"records, figures: {folder / 'report.html'}", markup=False, soft_wrap=True)
 
 
