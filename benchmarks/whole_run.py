@@ -1,15 +1,22 @@
-"""Simulated requests per second of wall-clock for a whole episode: engine, driver, application,
+"""Simulated requests per second of processor time for a whole episode: engine, driver, application,
 timeline and records on disk. How it grows with the number of requests.
 
-    python -m benchmarks.whole_run [--most 100000]
+    python -m benchmarks.whole_run [--sizes 1000 10000 100000]
+
+`schedule_mib` is what the schedule takes, which is drawn before anything runs; `episode_mib` is
+the most that the episode takes beyond it. Where that does not grow, memory is that of requests in
+flight. Processor time, because the machine may be shared; each size has a process of its own.
 """
 
 import argparse
-import resource
+import subprocess
+import sys
 import tempfile
+import threading
 import time
 from pathlib import Path
 
+import psutil
 from hydra import compose, initialize_config_dir
 
 from bellman.corpus.base import Corpus
@@ -42,13 +49,12 @@ def schedule_of(requests: int, corpus: Corpus) -> Schedule:
     )
 
 
-def time_episode(settings: Settings, corpus: Corpus, schedule: Schedule) -> float:
-    """Run one episode of the controlled arm and return its wall-clock in seconds."""
+def run_whole(settings: Settings, corpus: Corpus, schedule: Schedule) -> None:
+    """Run one episode of the controlled arm, its records on disk."""
     values = settings.episode_values("bellman")
     episode = read_episode(values, "bellman", values["arm"])
     with tempfile.TemporaryDirectory() as folder, Parts() as parts:
         engine = parts.engine(values["engine"], values["corpus"])
-        start_s = time.perf_counter()
         with Recorder(Path(folder), engine.source) as recorder:
             parts.run_coroutine(engine)(
                 run_episode(
@@ -60,29 +66,70 @@ def time_episode(settings: Settings, corpus: Corpus, schedule: Schedule) -> floa
                     on_row=recorder.add_row,
                 )
             )
-        return time.perf_counter() - start_s
+
+
+class MemoryWatch:
+    """The most memory that this process holds while it is watched, looked at ten times a second."""
+
+    def __init__(self) -> None:
+        self.most_mib = resident_mib()
+        self._end = threading.Event()
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+
+    def __enter__(self) -> "MemoryWatch":
+        """Begin."""
+        self._thread.start()
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        """End."""
+        self._end.set()
+        self._thread.join()
+
+    def _watch(self) -> None:
+        while not self._end.wait(0.1):
+            self.most_mib = max(self.most_mib, resident_mib())
+
+
+def resident_mib() -> float:
+    """Return what this process holds in memory."""
+    return float(psutil.Process().memory_info().rss / 2**20)
+
+
+def measure(size: int) -> None:
+    """Run one size and print its line."""
+    with initialize_config_dir(str(CONF), version_base="1.3"):
+        settings = read_settings(compose("config"))
+    corpus = settings.corpus.load()
+    run_whole(settings, corpus, schedule_of(100, corpus))  # imports, bank, prompts
+    before_mib = resident_mib()
+    schedule = schedule_of(size, corpus)
+    drawn_mib = resident_mib()
+    begin_s = time.process_time()
+    with MemoryWatch() as watch:
+        run_whole(settings, corpus, schedule)
+    taken_s = time.process_time() - begin_s
+    count = len(schedule.requests)
+    print(
+        f"{count:8d}  {taken_s:11.2f}  {count / taken_s:14.0f}  {1e6 * taken_s / count:14.1f}"
+        f"  {drawn_mib - before_mib:12.0f}  {watch.most_mib - drawn_mib:11.0f}",
+        flush=True,
+    )
 
 
 def main() -> None:
     """Print a line for each size."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--most", type=int, default=100_000)
-    most = parser.parse_args().most
-    with initialize_config_dir(str(CONF), version_base="1.3"):
-        settings = read_settings(compose("config"))
-    corpus = settings.corpus.load()
-    print("requests  wall_s  requests_per_s  us_per_request  peak_memory_mib")
-    size = 1_000
-    while size <= most:
-        schedule = schedule_of(size, corpus)
-        wall_s = time_episode(settings, corpus, schedule)
-        count = len(schedule.requests)
-        peak_mib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-        print(
-            f"{count:8d}  {wall_s:6.2f}  {count / wall_s:14.0f}  {1e6 * wall_s / count:14.1f}"
-            f"  {peak_mib:15.0f}"
-        )
-        size *= 10
+    parser.add_argument("--sizes", type=int, nargs="+", default=[1_000, 10_000, 100_000])
+    parser.add_argument("--alone", type=int, help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.alone is not None:
+        measure(given.alone)
+        return
+    print("requests  processor_s  requests_per_s  us_per_request  schedule_mib  episode_mib")
+    for size in given.sizes:
+        command = [sys.executable, "-m", "benchmarks.whole_run", "--alone", str(size)]
+        subprocess.run(command, check=True)
 
 
 if __name__ == "__main__":

@@ -30,7 +30,7 @@ from scipy.optimize import nnls
 from bellman import provenance
 from bellman.energy.nvml_driver import Driver, DriverError
 from bellman.energy.visible_gpus import Ambiguous, Gpu, visible_gpus
-from bellman.engines.simulated.fitting import fit_kernels
+from bellman.engines.simulated.fit_kernels import fit_kernels
 from bellman.engines.simulated.front_end import FrontEnd
 from bellman.engines.simulated.profile import FittedRange, Profile
 from bellman.engines.simulated.step_energy import StepEnergy

@@ -6,14 +6,14 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, NullLocator, PercentFormatter
 
 from analysis.figures import style
-from analysis.validation.errors import METRICS, TARGETS
+from analysis.validation.errors import AS_IT_IS, METRICS, TARGETS
 
 
 def draw(frame: pd.DataFrame) -> Figure:
     """Draw a panel a metric; filled markers are judged rows, open ones were fitted on."""
-    rows = frame[frame["prompt_factor"] == 1.0]
+    rows = frame[(frame["split"] == AS_IT_IS) & (frame["prompt_factor"] == 1.0)]
     figure, panels = plt.subplots(
-        len(TARGETS), 1, sharex=True, figsize=(style.WIDTH_IN, 5.2), squeeze=False
+        len(TARGETS), 1, sharex=True, figsize=(style.WIDTH_IN, 7.4), squeeze=False
     )
     groups = list(rows.groupby(["profile", "task"]))
     colours = style.colours(len(groups))

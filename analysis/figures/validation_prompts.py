@@ -6,16 +6,16 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
 from analysis.figures import style
-from analysis.validation.errors import METRICS, TARGETS
+from analysis.validation.errors import AS_IT_IS, METRICS, TARGETS
 
 
 def draw(frame: pd.DataFrame) -> Figure:
     """Draw median (line) and range (bar) of the errors by the factor on all prompts."""
-    judged = frame[frame["role"] == "judged"]
+    judged = frame[(frame["split"] == AS_IT_IS) & (frame["role"] == "judged")]
     profiles = sorted(judged["profile"].unique())
     colours = style.colours(len(profiles))
     figure, panels = plt.subplots(
-        len(TARGETS), 1, sharex=True, figsize=(style.WIDTH_IN, 4.6), squeeze=False
+        len(TARGETS), 1, sharex=True, figsize=(style.WIDTH_IN, 6.6), squeeze=False
     )
     for axes, metric in zip(panels[:, 0], TARGETS, strict=True):
         axes.axhline(0, color="0.5", linewidth=0.6)

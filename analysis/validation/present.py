@@ -14,7 +14,15 @@ from analysis.plain import add_row
 from analysis.plan import read_plan
 from analysis.rows import NOT_MEASURED
 from analysis.summarize import jsonable
-from analysis.validation.errors import METRICS, STEADY_STATES, load, summarize, verdict
+from analysis.validation.errors import (
+    AS_IT_IS,
+    METRICS,
+    SPLITS,
+    STEADY_STATES,
+    load,
+    summarize,
+    verdict,
+)
 from bellman.errors import RunError
 from bellman.records import write_json, write_parquet
 
@@ -29,7 +37,11 @@ def validation(folder: Path, console: Console, *, make: bool, draw: bool) -> Non
         write_json(jsonable(results(frame)), folder / "validation.json")
     if make and draw:
         draw_figures(frame, folder / "figures")
-    console.print(summary_table(frame))
+    found = results(frame)
+    for split in dict.fromkeys((*SPLITS, *(str(result["split"]) for result in found))):
+        of_split = [result for result in found if result["split"] == split]
+        if of_split:
+            console.print(summary_table(of_split, split))
     console.print(rows_table(frame))
     console.print(prompts_table(frame))
     if about["without_profile"]:
@@ -38,7 +50,7 @@ def validation(folder: Path, console: Console, *, make: bool, draw: bool) -> Non
         )
     console.print(
         f"measured rows: {about['rows']}; the other side is simulated. The prompt lengths "
-        "of those rows are not published: their means are assumed, as fitted on the fitted rows.",
+        "of those rows are not published: they are assumed, as fitted on the fitted rows.",
         markup=False,
     )
     console.print(f"records, figures and validation.json: {folder}", markup=False, soft_wrap=True)
@@ -56,28 +68,33 @@ def gathered(folder: Path) -> pa.Table:
 def results(frame: pd.DataFrame) -> list[dict[str, object]]:
     """Return the summary by profile, role and metric."""
     found: list[dict[str, object]] = []
-    for (profile, role), rows in plain(frame).groupby(["profile", "role"]):
+    as_assumed = frame[frame["prompt_factor"] == 1.0]
+    for (split, profile, role), rows in as_assumed.groupby(["split", "profile", "role"]):
+        if split != AS_IT_IS and role != "judged":
+            continue
         for metric in METRICS:
             summary = summarize(rows, metric)
             result = verdict(summary, metric) if role == "judged" else "n/a"
             found.append(
-                {"profile": profile, "role": role, "metric": metric, "targets": result}
+                {"split": split, "profile": profile, "role": role}
+                | {"metric": metric, "targets": result}
                 | asdict(summary)
             )
     return found
 
 
 def plain(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows with the assumed prompts as they are."""
-    return frame[frame["prompt_factor"] == 1.0]
+    """Return the rows of the profiles as they are, with the assumed prompts as they are."""
+    return frame[(frame["split"] == AS_IT_IS) & (frame["prompt_factor"] == 1.0)]
 
 
-def summary_table(frame: pd.DataFrame) -> Table:
-    """Build the table of median and largest errors."""
-    table = Table(title="errors of the simulated engine against measurement", title_justify="left")
+def summary_table(found: list[dict[str, object]], split: str) -> Table:
+    """Build the table of median and largest errors under one way to split the rows."""
+    title = f"errors of the simulated engine against measurement: {SPLITS.get(split, split)}"
+    table = Table(title=title, title_justify="left")
     for name in ("profile", "rows", "metric", "median", "largest", "targets"):
         table.add_column(name, justify="right" if name in {"median", "largest"} else "left")
-    for result in results(frame):
+    for result in found:
         add_row(
             table,
             str(result["profile"]),
@@ -109,7 +126,7 @@ def prompts_table(frame: pd.DataFrame) -> Table:
     table = Table(title="judged rows if prompts were longer or shorter", title_justify="left")
     for name in ("profile", "prompts x", *METRICS.values()):
         table.add_column(name, justify="left" if name == "profile" else "right")
-    judged = frame[frame["role"] == "judged"]
+    judged = frame[(frame["split"] == AS_IT_IS) & (frame["role"] == "judged")]
     for (profile, factor), rows in judged.groupby(["profile", "prompt_factor"]):
         cells = []
         for metric in METRICS:

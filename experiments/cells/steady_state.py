@@ -18,6 +18,9 @@ from bellman.source import Source
 from experiments.cells.base import Watch
 from experiments.parts import Parts
 
+SHIPPED = "as it is"
+"""What records call the profile that no study has fitted again."""
+
 
 @dataclass(frozen=True)
 class SteadyStateCell:
@@ -31,6 +34,8 @@ class SteadyStateCell:
     """`fitted` where the profile was fitted on the row, else `judged`."""
     prompt_tokens: float
     """Assumed mean."""
+    prompt_variation: float
+    """Assumed standard deviation / mean."""
     prompt_factors: tuple[float, ...]
     source: Source = "simulated"
     axes: Mapping[str, Any] = field(default_factory=dict)
@@ -48,6 +53,7 @@ class SteadyStateCell:
             "row": asdict(self.row),
             "role": self.role,
             "prompt_tokens": self.prompt_tokens,
+            "prompt_variation": self.prompt_variation,
             "prompt_factors": list(self.prompt_factors),
         }
 
@@ -61,21 +67,31 @@ class SteadyStateCell:
 
     def compare(self, profile: Profile, factor: float) -> dict[str, Any]:
         """Return one record: the row, and what the simulated engine makes of it."""
-        row = self.row
-        lengths = with_prompts(Lengths({row.task: self.prompt_tokens}), factor)
-        simulated = simulate(profile, profile.kv_blocks, row, lengths)
-        record = {
-            "profile": self.profile_name,
-            "model": row.model,
-            "task": row.task,
-            "max_num_seqs": row.max_num_seqs,
-            "prompt_factor": factor,
-            "prompt_tokens": lengths.prompt_tokens[row.task],
-            "preemptions": simulated.preemptions,
-            "batch_measured": row.batch,
-            "batch_simulated": simulated.batch,
-        }
-        for metric in METRICS:
-            record[f"{metric}_measured"] = float(asdict(row)[metric])
-            record[f"{metric}_simulated"] = float(getattr(simulated, metric))
-        return record | {"role": self.role}
+        lengths = Lengths({self.row.task: self.prompt_tokens}, self.prompt_variation)
+        record = record_of(self.profile_name, profile, self.row, lengths, factor)
+        return record | {"role": self.role, "split": SHIPPED}
+
+
+def record_of(
+    name: str, profile: Profile, row: SteadyState, lengths: Lengths, factor: float
+) -> dict[str, Any]:
+    """Return a row beside what the simulated engine makes of it, with all prompts x `factor`."""
+    assumed = with_prompts(lengths, factor)
+    simulated = simulate(profile, profile.kv_blocks, row, assumed)
+    record = {
+        "profile": name,
+        "model": row.model,
+        "task": row.task,
+        "max_num_seqs": row.max_num_seqs,
+        "prompt_factor": factor,
+        "prompt_tokens": assumed.prompt_tokens[row.task],
+        "prompt_variation": assumed.prompt_variation,
+        "preemptions": simulated.preemptions,
+        "batch_measured": row.batch,
+        "batch_simulated": simulated.batch,
+    }
+    for metric in METRICS:
+        measured = getattr(row, metric)
+        record[f"{metric}_measured"] = None if measured is None else float(measured)
+        record[f"{metric}_simulated"] = float(getattr(simulated, metric))
+    return record

@@ -1,11 +1,11 @@
 """The performance model of one language model on one server, with the range it was fitted on."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from bellman.engines.simulated.front_end import FrontEnd
 from bellman.engines.simulated.step_energy import StepEnergy
 from bellman.engines.simulated.step_time import StepTime
-from bellman.schema import Count, Name, Whole, schema
+from bellman.schema import Count, Name, Positive, Whole, schema
 
 
 class ExtrapolationWarning(UserWarning):
@@ -61,6 +61,14 @@ class FittedRange:
     """Largest sum of context lengths."""
     prefill_tokens: Whole
     """Most prefill tokens in a step."""
+    tokenizer: str = ""
+    """Family of the tokenizer: the prompts below were fitted for all its profiles together."""
+    prompt_tokens: dict[str, Positive] = field(default_factory=dict)
+    """Mean prompt length of the measured steady states by task, as fitted or assumed."""
+    prompt_variation: Positive = 1.0
+    """Standard deviation / mean of those prompts."""
+    rows_digest: str = ""
+    """SHA-256 of the file of steady states; every other row of the model was fitted on."""
 
     def exceeded_by(self, sequences: int, kv_tokens: int, prefill_tokens: int) -> list[str]:
         """Return what is out of the range, in words."""

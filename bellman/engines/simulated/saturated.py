@@ -20,6 +20,7 @@ from bellman.engines.simulated.sequence import Sequence
 from bellman.engines.simulated.step_log import StepLog, weighted_percentile
 
 Vector = NDArray[np.float64]
+Lengths = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,7 @@ class SaturatedRun:
     batch: float
     """Mean decoding sequences in the window."""
     itl_median_ms: float
+    itl_p90_ms: float
     itl_p99_ms: float
     output_tokens_per_s: float
     watts: float
@@ -81,6 +83,7 @@ def run_saturated(
     return SaturatedRun(
         batch=sequence_seconds / seconds,
         itl_median_ms=1e3 * weighted_percentile(latencies_s, weights, 50),
+        itl_p90_ms=1e3 * weighted_percentile(latencies_s, weights, 90),
         itl_p99_ms=1e3 * weighted_percentile(latencies_s, weights, 99),
         output_tokens_per_s=tokens / seconds,
         watts=joules / seconds,
@@ -115,12 +118,23 @@ def window(log: StepLog, begin_s: float, end_s: float) -> tuple[Work, float]:
     return Work(*np.array(parts, dtype=np.float64).T), joules
 
 
-def drawn_lengths(mean_tokens: float, variation: float, count: int, seed: int) -> NDArray[np.int64]:
+def gamma_lengths(mean_tokens: float, variation: float, count: int, seed: int) -> Lengths:
     """Draw gamma-distributed lengths with exactly this mean (before rounding), each at least 1.
 
     `variation` is their standard deviation / mean.
     """
     shape = variation**-2
-    lengths = np.random.default_rng(seed).gamma(shape, 1 / shape, count)
-    tokens: NDArray[np.int64] = np.round(mean_tokens * lengths / lengths.mean()).astype(np.int64)
-    return np.maximum(tokens, 1)
+    return with_mean(mean_tokens, np.random.default_rng(seed).gamma(shape, 1 / shape, count))
+
+
+def lognormal_lengths(mean_tokens: float, variation: float, count: int, seed: int) -> Lengths:
+    """Draw lognormal lengths, as `gamma_lengths` does: many short ones and a few very long."""
+    deviation = np.sqrt(np.log1p(variation**2))
+    return with_mean(mean_tokens, np.exp(np.random.default_rng(seed).normal(0, deviation, count)))
+
+
+def with_mean(mean_tokens: float, lengths: Vector) -> Lengths:
+    """Return the lengths stretched to this mean, as tokens."""
+    rounded = np.round(mean_tokens * lengths / lengths.mean()).astype(np.int64)
+    tokens: Lengths = np.maximum(rounded, 1)
+    return tokens
