@@ -121,6 +121,7 @@ def open_table(found: Study) -> Table:
             f"({found.run.source})"
         ),
         title_justify="left",
+        padding=(0, 0, 0, 0),  # nine columns in 80 characters
     )
     names = ["arm", "offer/s", "/cap.", "thru/s", "good/s", "good", "lost", "mean s", "p99 s"]
     for name in names:
