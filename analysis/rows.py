@@ -272,7 +272,8 @@ def flow_quantities() -> list[tuple[str, Callable[[Values], str]]]:
 
 def _lost(arm: Values) -> str:
     statuses = arm["statuses"] or {}
-    kinds = [f"{n} {status}" for status, n in statuses.items() if n and status != "ok"]
+    told = {"ok", "rejected"}  # by columns of their own
+    kinds = [f"{n} {status}" for status, n in statuses.items() if n and status not in told]
     return _percent(arm["lost_share"]) + (f" ({', '.join(kinds)})" if kinds else "")
 
 
