@@ -69,7 +69,7 @@ async def test_requests_that_leave_open_where_they_end_go_nowhere(
     url: str, upstream: Upstream
 ) -> None:
     smuggled = b"0\r\n\r\nGET /admin HTTP/1.1\r\nHost: h\r\n\r\n"
-    for lines, body in (
+    requests = [
         (("Content-Length: 47", "Transfer-Encoding: chunked"), smuggled),
         (("Transfer-Encoding: chunked", "Content-Length: 5"), smuggled),
         (("Transfer-Encoding: chunked", "Transfer-Encoding: chunked"), smuggled),
@@ -83,10 +83,12 @@ async def test_requests_that_leave_open_where_they_end_go_nowhere(
         (("X: a\r\n Content-Length: 5", "X\x00Y: 1"), b""),
         (("Transfer-Encoding: chunked",), b"zz\r\nhello"),
         (("Transfer-Encoding: chunked",), b"-5\r\nhello\r\n0\r\n\r\n"),
-    ):
-        for path in ("/v1/chat/completions", "/v1/other"):
-            answer = await exchange(url, request(*lines, body=body, path=path))
-            assert answer[:12] in (b"HTTP/1.1 400", b"HTTP/1.1 501", b""), (lines, answer)
+    ]
+    for path in ("/v1/chat/completions", "/v1/other"):
+        sent = [request(*lines, body=body, path=path) for lines, body in requests]
+        answers = await asyncio.gather(*(exchange(url, one) for one in sent))
+        for one, answer in zip(sent, answers, strict=True):
+            assert answer[:12] in (b"HTTP/1.1 400", b"HTTP/1.1 501", b""), (one, answer)
     assert (upstream.seen, upstream.broken) == ([], 0)
 
 
