@@ -5,7 +5,10 @@ import signal
 from hypothesis import HealthCheck, settings
 
 settings.register_profile(
-    "any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    "any machine",
+    deadline=None,
+    max_examples=50,  # others in every run
+    suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("any machine")
 

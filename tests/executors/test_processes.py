@@ -35,6 +35,7 @@ def results(hands, *cells):
     return outcomes
 
 
+@pytest.mark.slow
 def test_a_run_has_the_same_files_as_a_serial_one(tmp_path):
     tiny = (*TINY, "repeats=2")
     folder = run(tmp_path / "run", *tiny, "executor=processes", "executor.workers=2")

@@ -69,6 +69,7 @@ def test_a_mistake_is_one_line_on_standard_error_and_nothing_runs(tmp_path, over
     assert not (tmp_path / "outputs").exists()
 
 
+@pytest.mark.slow
 def test_a_sweep_with_one_wrong_value_does_not_start(tmp_path):
     result = run("-m", "arrivals.overload=1.1,-1", *SMALL, folder=tmp_path)
     assert result.returncode == 2

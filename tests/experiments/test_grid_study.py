@@ -81,6 +81,7 @@ def test_unknown_coefficients_are_refused(tmp_path, factors, message):
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.slow
 def test_the_study_says_what_a_coefficient_does_to_the_claims(tmp_path, run_small):
     folder = run_uncertainty(tmp_path / "run", {"time.token_ms": [SLOWER], "energy.idle_w": [2.0]})
     found = json.loads((folder / "uncertainty.json").read_text())

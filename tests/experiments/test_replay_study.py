@@ -96,9 +96,8 @@ def test_both_sides_serve_the_same_schedule_with_the_same_prompts(folder):
     )
 
 
-@pytest.mark.parametrize(
-    "done", [pytest.param(1, marks=pytest.mark.slow), 6, pytest.param(8, marks=pytest.mark.slow)]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("done", [1, 6, 8])
 def test_a_replay_that_was_cut_goes_on_to_the_same_frames(folder, done):
     """The key of the simulated episodes has the bank's path, so that the folder is the same one."""
     whole = folder.with_name("whole")

@@ -173,6 +173,7 @@ def test_a_fit_on_one_part_of_the_rows_is_judged_on_the_rest() -> None:
         assert judged[f"{metric}_simulated"] == pytest.approx(expected, rel=0.06), metric
 
 
+@pytest.mark.slow
 def test_rows_that_fit_no_profile_are_refused(tmp_path: Path) -> None:
     rows = tmp_path / "rows.csv"
     rows.write_text("\n".join([ROWS.splitlines()[0], ROWS.splitlines()[2]]) + "\n")

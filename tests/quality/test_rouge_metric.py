@@ -66,6 +66,7 @@ print(json.dumps(metric.compute(predictions=["a b"], references=["a b"])))
     assert json.loads(run.stdout)["rougeLsum_f1"] == 1
 
 
+@pytest.mark.slow
 def test_a_home_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     script = """

@@ -72,6 +72,7 @@ async def test_records_resumes_and_is_what_the_simulated_engine_reads(tmp_path):
     assert bank.lookup(corpus.documents[1].document_id, 20).words == 20
 
 
+@pytest.mark.slow
 async def test_the_prompt_without_a_number_is_recorded_where_asked_for(tmp_path):
     async with child_server([MOCK]) as url:
         await behave(url, obeys=True, chunks=["so", " it", " is"])
