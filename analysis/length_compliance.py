@@ -1,4 +1,7 @@
-"""`python -m analysis.length_compliance BANK.parquet OUT.png`: words written by words asked."""
+"""`python -m analysis.length_compliance BANK.parquet OUT.png`: words written by words asked.
+
+The caption stands in OUT.txt.
+"""
 
 import sys
 from pathlib import Path
@@ -20,7 +23,9 @@ def main(arguments: list[str]) -> int:
         print(error, file=sys.stderr)
         return 1
     style.use_style()
-    length_compliance.draw_bank(table.to_pandas(), metadata).savefig(arguments[1], dpi=300)
+    out = Path(arguments[1])
+    figure = length_compliance.draw_bank(table.to_pandas(), metadata)
+    style.save(figure, out.parent, out.stem, ("png",))
     return 0
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from analysis import figures, report
 from analysis.claims import assess
-from analysis.figures import energy_readings, length_compliance, style
+from analysis.figures import completed, energy_readings, latency_cdf, length_compliance, style
 from analysis.figures.__main__ import main
 from analysis.figures.bars import draw_bars
 from analysis.frames import load_run
@@ -60,6 +60,11 @@ def texts(run) -> dict[str, str]:
     return shown
 
 
+@pytest.fixture(scope="module")
+def shown(run) -> dict[str, str]:
+    return texts(run)
+
+
 def names_of(files: list[Path]) -> list[str]:
     return [path.name for path in files]
 
@@ -100,10 +105,12 @@ def test_a_figure_of_a_paper_fits_its_columns_and_brings_its_fonts(printed, name
     assert picture.shape[1] == pytest.approx(width_pt / 72 * 300, abs=1)
 
 
-def test_equal_records_give_equal_files(drawn, printed, tmp_path):
+def test_equal_records_give_equal_files(drawn, printed, tmp_path, monkeypatch):
     folder, files = drawn
     again = tmp_path / "again"
     shutil.copytree(folder, again, ignore=shutil.ignore_patterns("figures"))
+    lines, bars = latency_cdf, completed
+    monkeypatch.setattr(figures, "modules", lambda: [lines, bars])
     for path in figures.draw(load_run(again)):
         assert path.read_bytes() == (folder / "figures" / path.name).read_bytes(), path.name
     for path in files:
@@ -179,15 +186,13 @@ def test_a_broken_file_is_one_line_that_names_it(tmp_path, capsys, name):
     assert error.count("\n") == 1 and name in error and "cannot be read" in error
 
 
-def test_every_caption_names_the_source(run):
-    shown = texts(run)
+def test_every_caption_names_the_source(shown):
     for name, text in shown.items():
         assert "Simulated, 3 repeats." in text, name
     assert "extractive stand-in" in shown["rouge_against_words"]
 
 
-def test_axes_have_units(run):
-    shown = texts(run)
+def test_axes_have_units(shown):
     assert "e2e latency (s)" in shown["latency_over_time"]
     assert "GPU power (W)" in shown["power_and_energy"]
     assert "GPU energy (kJ)" in shown["power_and_energy"]
@@ -216,9 +221,8 @@ def test_invalid_and_interrupted_runs_are_marked_in_every_figure(make_run):
         assert "WARNING: not fitted (2 of 2 episodes)" in text, name
 
 
-def test_the_marked_ratio_is_the_claim(run):
-    shown = texts(run)["latency_over_time"]
-    assert re.search(r"\b9\.6×", shown)
+def test_the_marked_ratio_is_the_claim(shown):
+    assert re.search(r"\b9\.6×", shown["latency_over_time"])
 
 
 def test_many_arms_share_no_look(make_run):
@@ -290,5 +294,6 @@ def test_a_bank_is_drawn_by_one_command(bank, tmp_path, capsys):
     picture = tmp_path / "length_compliance.png"
     assert draw_bank([str(bank), str(picture)]) == 0
     assert picture.stat().st_size > 5_000
+    assert "tiny-model over aclsum" in picture.with_suffix(".txt").read_text()
     assert draw_bank([str(tmp_path / "none.parquet"), str(picture)]) == 1
     assert "is no response bank" in capsys.readouterr().err
