@@ -25,7 +25,8 @@ def quality(run: Run, arm: str) -> dict[str, Any] | None:
     `rouge1_f1_difference` and the like are the arm's mean minus the baseline's.
     """
     own, base = _scored(run, arm), _scored(run, run.baseline)
-    names = [name for name in own.columns if name.startswith("rouge") and own[name].notna().any()]
+    scores_of = ("rouge", "token_")
+    names = [n for n in own.columns if n.startswith(scores_of) and own[n].notna().any()]
     if not names:
         return None
     documents = sorted(set(own["document_id"]) | set(base["document_id"]))

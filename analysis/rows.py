@@ -176,7 +176,7 @@ def quality_note(summary: Values) -> str | None:
     scored = {name: arm["quality"] for name, arm in summary["arms"].items() if arm["quality"]}
     if not scored:
         return None
-    notes = [f"ROUGE: {next(iter(scored.values())).get('definition', '')}"]
+    notes = [f"scores: {next(iter(scored.values())).get('definition', '')}"]
     notes += [
         f"{name}: {found['scored']:,} of {found['requests']:,} have a scored text"
         for name, found in scored.items()
@@ -234,6 +234,12 @@ def _quantities(summary: Values) -> list[tuple[str, Callable[[Values], str]]]:
         ("chunk gap p50", lambda arm: _milliseconds(arm["chunk_gap_p50_s"])),
         ("chunk gap p99", lambda arm: _milliseconds(arm["chunk_gap_p99_s"])),
     ]
+    answered = any("token_f1" in (arm["quality"] or {}) for arm in summary["arms"].values())
+    answers: list[tuple[str, Callable[[Values], str]]] = [
+        ("token F1", lambda arm: _rouge(arm, "token_f1")),
+        (f"token F1 - {summary['baseline']}'s", lambda arm: _rouge(arm, "token_f1_difference")),
+        ("token recall", lambda arm: _rouge(arm, "token_recall")),
+    ]
     return [
         ("repeats", lambda arm: str(len(arm["complete_repeats"]))),
         *flow_quantities(),
@@ -253,6 +259,7 @@ def _quantities(summary: Values) -> list[tuple[str, Callable[[Values], str]]]:
         ("J/request", lambda arm: _number(arm["energy_j_per_completed_request"])),
         ("J/token", lambda arm: _number(arm["energy_j_per_output_token"])),
         ("words", lambda arm: _number(arm["output_words_mean"])),
+        *(answers if answered else []),
         ("ROUGE-1 F1", lambda arm: _rouge(arm, "rouge1_f1")),
         (
             f"ROUGE-1 F1 - {summary['baseline']}'s",

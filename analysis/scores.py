@@ -8,7 +8,9 @@ import pyarrow.parquet as pq
 from analysis import read
 from bellman.build import build
 from bellman.errors import RunError
-from bellman.quality.score import METADATA_KEY, made_with, score_folder
+from bellman.quality import score as rouge
+from bellman.quality import token_f1
+from bellman.quality.score import METADATA_KEY
 
 SCORES = "quality.parquet"
 
@@ -23,7 +25,8 @@ def score(folder: Path) -> None:
     if not texts.exists() or not config:
         return
     quality = build(config["quality"], "quality", "bellman.quality")
-    if is_scored(folder / SCORES, texts, made_with(quality)):
+    scorer = token_f1 if isinstance(quality, token_f1.TokenF1Quality) else rouge
+    if is_scored(folder / SCORES, texts, scorer.made_with(quality)):
         return
     corpus = build(config["corpus"], "corpus", "bellman.corpus").load()
     used = read.json_file(folder / "provenance.json", {}).get("corpus", {}).get("digest")
@@ -31,7 +34,7 @@ def score(folder: Path) -> None:
         raise RunError(
             f"corpus {corpus.name} is not what {folder} was made with: restore it to score the run"
         )
-    score_folder(folder, corpus, quality)
+    scorer.score_folder(folder, corpus, quality)
 
 
 def is_scored(scores: Path, texts: Path, made: dict[str, object]) -> bool:

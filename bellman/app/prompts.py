@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from bellman.app.prompt import summary_prompt
+from bellman.app.prompt import document_prompt
 from bellman.corpus.base import Document
 from bellman.words import count_words
 
@@ -34,16 +34,16 @@ class PromptBook:
         self._prompts: dict[tuple[str, int | None], Prompt] = {}
 
     def prompt(self, document_id: str, asked_words: int | None) -> Prompt:
-        """Return the prompt about the document (`bellman.app.prompt.summary_prompt`)."""
+        """Return the prompt about the document (`bellman.app.prompt.document_prompt`)."""
         key = (document_id, asked_words)
         prompt = self._prompts.get(key)
         if prompt is None:
-            document_text = self._documents[document_id].text
-            text = summary_prompt(document_text, asked_words)
+            document = self._documents[document_id]
+            text = document_prompt(document, asked_words)
             words = count_words(text)
             tokens = self._count_tokens(text)
             if tokens is None:
                 tokens = math.ceil(words / self._words_per_token)
-            document_tokens = tokens * count_words(document_text) // words
+            document_tokens = tokens * count_words(document.text) // words
             prompt = self._prompts[key] = Prompt(text, tokens, document_tokens)
         return prompt

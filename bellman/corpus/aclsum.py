@@ -73,10 +73,10 @@ def package_data() -> Path:
 
 
 def read_papers(folder: Path) -> list[dict[str, Any]]:
-    """Read id and tokenised sentences by section of every paper."""
+    """Read id, tokenised sentences by section, and summaries by aspect of every paper."""
     lines = (line for split in SPLITS for line in (folder / f"{split}.jsonl").open(encoding="utf8"))
     papers = map(json.loads, lines)
-    return [{"id": paper["id"], "sentences": paper["sentences"]} for paper in papers]
+    return [{key: paper.get(key) for key in ("id", "sentences", "summary")} for paper in papers]
 
 
 def anthology_year(paper_id: str) -> int:

@@ -14,6 +14,8 @@ class Document:
     sentences: tuple[str, ...]
     reference: str
     """The human summary; its sentences separated by newlines (what ROUGE-Lsum splits at)."""
+    question: str | None = None
+    """What is asked about the text; None: for a summary. The reference answers it then."""
 
     @property
     def text_digest(self) -> str:
@@ -36,7 +38,10 @@ class Corpus:
         """SHA-256 over ids, texts and references in order: part of the run id."""
         digest = hashlib.sha256()
         for document in self.documents:
-            for part in (document.document_id, document.text, document.reference):
+            parts = [document.document_id, document.text, document.reference]
+            if document.question is not None:
+                parts.append(document.question)
+            for part in parts:
                 digest.update(part.encode() + b"\0")
         return digest.hexdigest()
 

@@ -123,13 +123,13 @@ def rouge(
     return result
 
 
-def load_metric() -> Any:
-    """Load the metric from its file; raises `RunError` where `evaluate` cannot keep its copy."""
+def load_metric(file: Path = METRIC) -> Any:
+    """Load a metric from its file; raises `RunError` where `evaluate` cannot keep its copy."""
     try:
         with hidden("transformers"):  # seconds, for evaluators of models; metrics need none
             import evaluate  # noqa: PLC0415 - a second itself, for scoring only
 
-        return evaluate.load(str(METRIC), keep_in_memory=True)
+        return evaluate.load(str(file), keep_in_memory=True)
     except OSError as error:
         raise RunError(
             f"the package evaluate cannot write its folder ({error}): set HF_HOME to one it can"

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from bellman.app.budget import BudgetRules
-from bellman.app.prompt import TEMPLATE, summary_prompt
+from bellman.app.prompt import TEMPLATE, document_prompt
 from bellman.build import build_class
 from bellman.corpus.base import Corpus
 from bellman.engines.base import Engine, EngineSession, Request, RequestFailed
@@ -91,7 +91,7 @@ def questions(rules: BudgetRules, corpus: Corpus) -> Iterator[Request]:
     """Yield the requests that the application may make."""
     for document in corpus.documents:
         for words in rules.ladder_words:
-            prompt = summary_prompt(document.text, words)
+            prompt = document_prompt(document, words)
             yield Request(0, document.document_id, prompt, words, rules.max_tokens(words))
 
 
