@@ -32,6 +32,10 @@ CASES = {
         ),
         {"ok", "rejected"},
     ),
+    "refused by latency": (
+        ("admission@arms.bellman.admission=gradient_limit",),
+        {"ok", "rejected"},
+    ),
     "too long": (("engine.max_model_len=1500",), {"ok", "error"}),
 }
 
