@@ -14,6 +14,7 @@ import argparse
 import json
 import subprocess
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -104,13 +105,15 @@ class Outcome:
     last_ms: NDArray[np.float64]
     preemptions: int
     wall_s: float
+    processor_s: float
+    """All threads together."""
 
 
 def ours(requests: Requests, limits: Limits, their_charges: bool) -> Outcome:
     """Run the simulated engine's core."""
     timing = MockerTiming(limits.kv_blocks * BLOCK, their_charges)
     finished: list[Sequence] = []
-    start_s = time.perf_counter()
+    start_s, start_processor_s = time.perf_counter(), time.process_time()
     kind = WatchedScheduler if their_charges else Scheduler
     scheduler = kind(limits, timing, finished.append)
     sequences = [Sequence(prompt, output, output) for _, prompt, output in requests]
@@ -120,11 +123,13 @@ def ours(requests: Requests, limits: Limits, their_charges: bool) -> Outcome:
         scheduler.advance(scheduler.next_event_s)
         scheduler.start()
     wall_s = time.perf_counter() - start_s
+    processor_s = time.process_time() - start_processor_s
     return Outcome(
         1e3 * np.array([sequence.first_token_s for sequence in sequences]),
         1e3 * np.array([sequence.last_token_s for sequence in sequences]),
         sum(sequence.preemptions for sequence in sequences),
         wall_s,
+        processor_s,
     )
 
 
@@ -151,6 +156,7 @@ def theirs(python: str, requests: Requests, limits: Limits, per_request: bool = 
         np.array([row["last_token_ms"] for row in rows]),
         sum(row["readmissions"] for row in rows),
         answer["wall_s"],
+        answer["processor_s"],
     )
 
 
@@ -164,19 +170,24 @@ def load(count: int, rate_rps: float, most: tuple[int, int], seed: int = 0) -> R
     return list(zip(arrivals_ms.tolist(), prompts.tolist(), outputs.tolist(), strict=True))
 
 
+Draw = Callable[[int], Requests]
+ROOMY, TIGHT = Limits(256, 8192, 28_000, BLOCK), Limits(256, 8192, 2_000, BLOCK)
+CASES: tuple[tuple[str, Draw, Limits], ...] = (
+    ("below saturation", lambda count: load(count, 8, (3000, 300)), ROOMY),
+    ("at saturation", lambda count: load(count, 14, (3000, 300)), ROOMY),
+    ("above saturation", lambda count: load(count, 40, (3000, 300)), ROOMY),
+    ("out of KV", lambda count: load(count, 30, (1000, 600)), TIGHT),
+)
+"""Loads by their number of requests, and limits."""
+
+
 def main() -> None:
     """Compare times below, at and above saturation and out of KV; then speed."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--python", required=True, help="interpreter that has ai-dynamo")
     parser.add_argument("--requests", type=int, default=1000)
     options = parser.parse_args()
-    roomy, tight = Limits(256, 8192, 28_000, BLOCK), Limits(256, 8192, 2_000, BLOCK)
-    cases = [
-        ("below saturation", load(options.requests, 8, (3000, 300)), roomy),
-        ("at saturation", load(options.requests, 14, (3000, 300)), roomy),
-        ("above saturation", load(options.requests, 40, (3000, 300)), roomy),
-        ("out of KV", load(options.requests, 30, (1000, 600)), tight),
-    ]
+    cases = [(name, draw(options.requests), limits) for name, draw, limits in CASES]
     table = Table(title="the same loads: ours / Dynamo's mocker", title_justify="left")
     columns = ("load", "requests/s", "TTFT p50 s", "TTFT p99 s", "E2E p50 s", "E2E p99 s")
     for name in (*columns, "preempted", "largest difference s", "with its charges s"):

@@ -20,6 +20,7 @@ import psutil
 from hydra import compose, initialize_config_dir
 
 from bellman.corpus.base import Corpus
+from bellman.engines.base import Engine
 from bellman.episode import run_episode
 from bellman.load.arrivals.base import draw_schedule
 from bellman.load.rate_profile import Segment
@@ -49,13 +50,22 @@ def schedule_of(requests: int, corpus: Corpus) -> Schedule:
     )
 
 
-def run_whole(settings: Settings, corpus: Corpus, schedule: Schedule) -> None:
-    """Run one episode of the controlled arm, its records on disk."""
-    values = settings.episode_values("bellman")
-    episode = read_episode(values, "bellman", values["arm"])
-    with tempfile.TemporaryDirectory() as folder, Parts() as parts:
-        engine = parts.engine(values["engine"], values["corpus"])
-        with Recorder(Path(folder), engine.source) as recorder:
+def run_whole(
+    folder: Path,
+    settings: Settings,
+    corpus: Corpus,
+    schedule: Schedule,
+    *,
+    engine: Engine | None = None,
+    arm: str = "bellman",
+) -> None:
+    """Run one episode on the configured engine, or the one given; its records go to `folder`."""
+    values = settings.episode_values(arm)
+    episode = read_episode(values, arm, values["arm"])
+    with Parts() as parts:
+        if engine is None:
+            engine = parts.engine(values["engine"], values["corpus"])
+        with Recorder(folder, engine.source) as recorder:
             parts.run_coroutine(engine)(
                 run_episode(
                     engine,
@@ -64,6 +74,7 @@ def run_whole(settings: Settings, corpus: Corpus, schedule: Schedule) -> None:
                     make_meter=lambda session: meter(episode, session),
                     writer=recorder.requests,
                     on_row=recorder.add_row,
+                    on_attempt=recorder.add_attempt,
                 )
             )
 
@@ -101,13 +112,14 @@ def measure(size: int) -> None:
     with initialize_config_dir(str(CONF), version_base="1.3"):
         settings = read_settings(compose("config"))
     corpus = settings.corpus.load()
-    run_whole(settings, corpus, schedule_of(100, corpus))  # imports, bank, prompts
+    with tempfile.TemporaryDirectory() as folder:  # imports, bank, prompts
+        run_whole(Path(folder), settings, corpus, schedule_of(100, corpus))
     before_mib = resident_mib()
     schedule = schedule_of(size, corpus)
     drawn_mib = resident_mib()
     begin_s = time.process_time()
-    with MemoryWatch() as watch:
-        run_whole(settings, corpus, schedule)
+    with tempfile.TemporaryDirectory() as folder, MemoryWatch() as watch:
+        run_whole(Path(folder), settings, corpus, schedule)
     taken_s = time.process_time() - begin_s
     count = len(schedule.requests)
     print(
