@@ -78,7 +78,9 @@ class PrefixCachingBlocks(KvBlocks):
         size = self.block_size
         first, last = sequence.computed // size, (sequence.computed + chunk) // size
         for index, block in enumerate(sequence.block_hashes[first:last], start=first):
-            if block not in self._references:
+            if block in self._references:
+                sequence.held_blocks[index] = None  # computed twice: the other one is known
+            else:
                 self._references[block] = 1
                 sequence.held_blocks[index] = block
 
@@ -97,7 +99,7 @@ class PrefixCachingBlocks(KvBlocks):
                 if self._references[block] == 0:
                     self._free[block] = 1
                     self.used -= 1
-            elif names[index] in self._references:
+            elif index in held or names[index] in self._references:
                 self._free_nameless(1)
             else:
                 self._references[names[index]] = 0

@@ -22,7 +22,7 @@ class Sequence:
     number: int = 0
     """Order of arrival, where the scheduler goes by priority."""
     held_blocks: dict[int, Hashable] = field(default_factory=dict)
-    """Blocks of `block_hashes` that it refers to, by their place."""
+    """Blocks of `block_hashes` that it refers to, by their place; None: known as another's."""
     generated: int = 0
     """Output tokens; while it decodes this is the number it had when it began to."""
     computed: int = 0

@@ -86,6 +86,19 @@ def test_the_oldest_freed_blocks_are_forgotten_first_and_the_end_of_a_prompt_bef
     assert blocks.hits(Sequence(60, 1, 1, block_hashes=["a", "b", "c"])) == ["a", "b"]
 
 
+def test_a_block_that_is_computed_twice_is_known_once() -> None:
+    blocks = PrefixCachingBlocks(total=3, block_size=16)
+    one, other = (Sequence(16, 1, 1, block_hashes=["a"]) for _ in range(2))
+    for sequence in (one, other):
+        assert blocks.admits(sequence)
+    for sequence in (one, other):
+        blocks.take_chunk(sequence, 16)
+    blocks.release(one, 16)
+    blocks.take(2)  # the one that held nothing, and the known one
+    blocks.release(other, 16)
+    assert blocks.hits(Sequence(20, 1, 1, block_hashes=["a"])) == []
+
+
 def test_the_next_turn_finds_the_answer_before_it() -> None:
     blocks = PrefixCachingBlocks(total=20, block_size=16)
     names = [f"turn:{index}" for index in range(8)]
