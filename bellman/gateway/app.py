@@ -17,9 +17,10 @@ from bellman.gateway.energy import count_energy, local_server, only_here
 from bellman.gateway.metrics import GatewayMetrics
 from bellman.gateway.proxy import open_upstream_pool
 from bellman.gateway.route import Route
-from bellman.gateway.spillover import Spillover
+from bellman.gateway.spillover import Spillover, in_order
 from bellman.gateway.target import accept_absolute_form
 from bellman.serving.refusal import error_response
+from bellman.signal import HEADER, format_level
 from bellman.store.open import open_store
 from bellman.store.publisher import LEASE_PERIODS
 
@@ -76,7 +77,7 @@ class Gateway:
         await asyncio.gather(*(route.open() for route in self._routes))
         self._spillover = Spillover(
             {route.endpoint_id: self._metrics.measured(route) for route in self._routes},
-            lambda: [route.level for route in self._routes],
+            self._levels,
             given.spill_above,
             self._metrics.count_spilled,
         )
@@ -94,6 +95,15 @@ class Gateway:
             loop.add_reader(parent.sentinel, signal.raise_signal, signal.SIGTERM)
             stack.callback(loop.remove_reader, parent.sentinel)
 
+    def _levels(self) -> list[float | None]:
+        return [route.level for route in self._routes]
+
+    def _level(self) -> dict[str, str]:
+        """Return the header of our own answers: the level that the next request would meet."""
+        levels = self._levels()
+        level = levels[in_order(levels, self._arguments.spill_above)[0]]
+        return {} if level is None else {HEADER: format_level(level)}
+
     async def _count(self) -> None:
         """Keep the metrics up to date that another process may answer with."""
         while True:
@@ -105,8 +115,8 @@ class Gateway:
         response: Response | None = None
         if path == "/bellman/metrics" and scope["method"] == "GET":
             text = self._metrics.exposition(self._routes)
-            response = Response(text, media_type="text/plain; version=0.0.4")
+            response = Response(text, 200, self._level(), media_type="text/plain; version=0.0.4")
         elif path == "/bellman/control" and len(self._routes) > 1:
             message = "several upstreams: start the gateway with the control"
-            response = error_response(409, "Conflict", message)
+            response = error_response(409, "Conflict", message, self._level())
         await (app if response is None else response)(scope, receive, send)

@@ -197,10 +197,12 @@ async def test_a_fault_withdraws_the_level(upstream: Upstream, fault: str) -> No
             text = await answer.text()
             outages = r"\nbellman_congestion_outages_total\{endpoint=.*\} (\d+).0\n"
             assert re.findall(outages, text) == [str(state["outages_total"])]
-            assert "\nbellman_congestion_level{" not in text
+            assert "\nbellman_congestion_level{" not in text and HEADER not in answer.headers
 
         upstream.metrics = GOOD
         await until(pool, upstream, 0.5)
+        async with pool.get(f"{upstream.url}/bellman/metrics") as answer:
+            assert answer.headers.getall(HEADER) == ["0.5000"]
         assert upstream.recoveries() == recoveries + 1
         assert "Traceback" not in upstream.log.read_text()
 

@@ -70,7 +70,7 @@ async def test_what_the_first_does_not_take_goes_to_the_second(
         metrics = await gateway.metrics(pool)
         assert metrics["bellman_requests_spilled_total"] == 1
         async with pool.put(f"{gateway.url}/bellman/control", json={}) as answer:
-            assert answer.status == 409
+            assert answer.status == 409 and HEADER in answer.headers
 
 
 async def test_a_server_that_is_down_costs_no_request_its_answer(
