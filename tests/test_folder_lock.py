@@ -50,7 +50,13 @@ def answer(process: subprocess.Popen[str]) -> str:
     return process.stdout.readline().strip()
 
 
-@pytest.mark.parametrize("arguments", [(), ("--no-locks",)], ids=["locks", "no locks"])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        pytest.param((), id="locks"),
+        pytest.param(("--no-locks",), id="no locks", marks=pytest.mark.slow),
+    ],
+)
 def test_of_two_simultaneous_claims_exactly_one_wins(tmp_path, arguments):
     with claimant(*arguments) as one, claimant(*arguments) as other:
         for pair in range(PAIRS):

@@ -36,7 +36,11 @@ def test_the_configured_data_sets_build(name: str) -> None:
 @pytest.mark.parametrize(
     ("environment", "reason"),
     [
-        ({"HF_ENDPOINT": "http://127.0.0.1:9"}, "http://127.0.0.1:9 cannot be reached"),
+        pytest.param(
+            {"HF_ENDPOINT": "http://127.0.0.1:9"},
+            "http://127.0.0.1:9 cannot be reached",
+            marks=pytest.mark.slow,
+        ),
         ({"HF_HUB_OFFLINE": "1"}, "HF_HUB_OFFLINE is set and no copy is in the cache"),
     ],
 )

@@ -59,6 +59,7 @@ def test_a_process_uses_one_thread(tmp_path):
         assert results(hands, Stub("a"))["a"].content["threads"] == ["1", 1]
 
 
+@pytest.mark.slow
 def test_a_killed_process_costs_a_second_try_and_then_its_cell_alone(tmp_path):
     cells = [Stub(f"fine{number}") for number in range(4)]
     once, always = Stub("once", "killed once", str(tmp_path)), Stub("always", "killed")

@@ -26,6 +26,8 @@ from tests.executors.test_processes import results
 
 make_token()
 ray = pytest.importorskip("ray")
+# Where the fast tests run in continuous integration there is no Ray.
+pytestmark = pytest.mark.slow
 
 
 def test_another_input_file_on_a_node_fails_its_cell_in_one_line(tmp_path):
@@ -60,7 +62,6 @@ def test_an_address_where_nobody_answers_is_one_line(tmp_path):
         pass
 
 
-@pytest.mark.slow
 def test_a_ray_of_its_own_gives_the_files_of_a_serial_run_and_ends(serial, tmp_path, capfd):
     assert_same_files(run(tmp_path / "run", "executor=ray"), serial)
     wait_until_ended(workers())
@@ -68,7 +69,6 @@ def test_a_ray_of_its_own_gives_the_files_of_a_serial_run_and_ends(serial, tmp_p
     assert capfd.readouterr() == ("", "")
 
 
-@pytest.mark.slow
 def test_failures_are_as_in_serial(tmp_path):
     ray.cloudpickle.register_pickle_by_value(cells)  # a node has no tests
     with RayCluster().at(place(tmp_path / "run")) as hands:
@@ -90,7 +90,6 @@ def test_failures_are_as_in_serial(tmp_path):
     assert outcomes["always"].error.startswith("lost 4 times: ")
 
 
-@pytest.mark.slow
 def test_a_node_that_is_killed_costs_nothing(serial, tmp_path):
     from ray.cluster_utils import Cluster
 

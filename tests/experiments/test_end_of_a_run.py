@@ -86,7 +86,10 @@ def test_output_that_goes_nowhere_ends_no_run(tmp_path, where):
     assert set(pd.read_parquet(tmp_path / "run" / "requests.parquet")["status"]) == {"ok"}
 
 
-@pytest.mark.parametrize("failing", ["scores.score_folder", "present.summarize"])
+@pytest.mark.parametrize(
+    "failing",
+    [pytest.param("scores.score_folder", marks=pytest.mark.slow), "present.summarize"],
+)
 @pytest.mark.usefixtures("no_figures")
 def test_a_failure_at_the_end_is_no_lost_run(tmp_path, monkeypatch, failing):
     config = read_config(*TINY, f"folder={tmp_path / 'run'}")
