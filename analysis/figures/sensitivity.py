@@ -42,7 +42,8 @@ def grid_figure(found: Values, name: str, axes: dict[str, list[Any]]) -> Figure:
         at = [arms_at(found, common | row | {across: value}) for value in axes[across]]
         for panel, quantity in zip(panel_row, names, strict=True):
             _lines(panel, at, quantity, QUANTITIES[quantity])
-            panel.set_xticks(range(len(at)), [text(value) for value in axes[across]])
+            ticks = [f"{v:g}" if isinstance(v, float) else text(v) for v in axes[across]]
+            panel.set_xticks(range(len(at)), ticks, fontsize=6)
         for key, value in row.items():
             panel_row[0].set_ylabel(f"{_short(key)} {text(value)}")
     for panel, quantity in zip(panels[0], names, strict=True):

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from rich import box
-from rich.console import Console
+from rich.console import Console, JustifyMethod
 from rich.markup import escape
 from rich.table import Table
 
@@ -12,7 +12,7 @@ from analysis import read, rows
 from analysis.frames import load_run
 from analysis.plain import NOT_MEASURED, add_row, number, percent, seconds
 from analysis.ranking import best
-from analysis.ranking.results import at_equal_length, ranking
+from analysis.ranking.results import at_equal_length, ranking, shortens
 from analysis.summarize import summarize
 from bellman.records import write_json
 
@@ -61,7 +61,9 @@ def results(folder: Path) -> dict[str, Any]:
     found = ranking(summary)
     # The baseline always asks for the default: the longest of the fixed lengths.
     static = [one["arm"] for one in found if one["arm"].startswith(STATIC)]
-    static.append(summary["baseline"])
+    baseline = next(one for one in found if one["arm"] == summary["baseline"])
+    static.append(baseline["arm"])
+    shorter = [one for one in found if one["arm"] in static or shortens(one, baseline)]
     return {
         "source": summary["source"],
         "response_source": summary["response_source"],
@@ -70,7 +72,7 @@ def results(folder: Path) -> dict[str, Any]:
         "invalid_reasons": summary["invalid_reasons"],
         "slo": summary["slo"],
         "arms": found,
-        "equal_length": at_equal_length(found, static),
+        "equal_length": at_equal_length(shorter, static),
         "own_law": best.sentences(found, OWN, summary["baseline"]),
     }
 
@@ -115,7 +117,8 @@ def equal_length_table(found: dict[str, Any]) -> Table:
     """Build the table of the arms beside answers of one length with the same mean."""
     table = plain_table(f"beside fixed lengths with the same mean words ({found['source']})")
     for name in ("arm", "words", "SLO", "fixed", "e2e mean", "fixed", "J/good", "fixed", "between"):
-        table.add_column(name, justify="left" if name in {"arm", "between"} else "right")
+        justify: JustifyMethod = "left" if name in {"arm", "between"} else "right"
+        table.add_column(name, justify=justify, overflow="fold")
     for one in found["equal_length"]:
         own, static = one["own"], one["static"]
         cells = [

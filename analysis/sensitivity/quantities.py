@@ -24,7 +24,7 @@ QUANTITIES = {
     ),
     "energy_j_per_good_request": Quantity("energy a good request (J)", number, logarithmic=True),
     "words": Quantity("words an answer", number),
-    "level_spread": Quantity("level, standard deviation under congestion", number),
+    "level_spread": Quantity("level under congestion, standard deviation", number),
     "words_listening": Quantity("words an answer, listening", number),
     "words_others": Quantity("words an answer, the others", number),
     "e2e_listening_s": Quantity("e2e under congestion, listening (s)", seconds, logarithmic=True),

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from bellman.controllers.base import Controller
 from bellman.controllers.ticks import Ticks
-from bellman.sensing.failure import NotReported, SensorFailed
+from bellman.sensing.failure import AskedFor, NotReported, SensorFailed
 from bellman.sensing.observation import Observation
 from bellman.signal import Signal, format_level
 
@@ -92,7 +92,7 @@ class SignalPublisher:
         except Exception as error:  # of any sensor and any law: the server goes on answering
             self._withdraw(error)
             return
-        if self.failure is not None:
+        if self.failure is not None and not isinstance(self.failure, AskedFor):
             logger.warning("the congestion level is published again")
         self._state, self.failure, self.last_s = state, None, now_s
         self.signal = Signal(min(1.0, max(0.0, state.level)), now_s)
@@ -115,5 +115,6 @@ class SignalPublisher:
         if self.failure is None:
             self.outages += 1
             details = None if isinstance(error, SensorFailed | NotReported) else error
-            logger.error("no congestion level is published: %s", error, exc_info=details)
+            if not isinstance(error, AskedFor):
+                logger.error("no congestion level is published: %s", error, exc_info=details)
         self.failure = error

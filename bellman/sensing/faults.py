@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from bellman.sensing.failure import SensorFailed
+from bellman.sensing.failure import AskedFor
 from bellman.sensing.observation import Observation
 
 Sense = Callable[[], Observation]
@@ -15,7 +15,7 @@ Sense = Callable[[], Observation]
 def faulty(sense: Sense, *, spread: float, missing: float, seed: int) -> Sense:
     """Return a sensor that reports each count times exp(spread x z), z standard normal.
 
-    A share `missing` of its readings fails with `SensorFailed`.
+    A share `missing` of its readings fails with `AskedFor`.
     """
     generator = np.random.default_rng(seed)
 
@@ -23,7 +23,7 @@ def faulty(sense: Sense, *, spread: float, missing: float, seed: int) -> Sense:
         observation = sense()
         fails, z = generator.random() < missing, generator.standard_normal()
         if fails:
-            raise SensorFailed("the sensor fails, as engine.sensor_missing says")
+            raise AskedFor("the sensor fails, as engine.sensor_missing says")
         factor = math.exp(spread * z)
         return replace(
             observation,

@@ -5,6 +5,8 @@ import math
 import numpy as np
 import pytest
 
+from bellman.controllers.none import NoControl
+from bellman.controllers.publisher import SignalPublisher
 from bellman.sensing.failure import SensorFailed
 from bellman.sensing.faults import faulty
 from bellman.sensing.observation import Observation
@@ -41,3 +43,15 @@ def test_a_share_of_the_readings_fails_and_the_same_ones_again():
     first = failures()
     assert sum(first) == pytest.approx(400, abs=60)
     assert failures() == first
+
+
+def test_a_failure_that_was_asked_for_withdraws_the_level_and_tells_nobody(caplog):
+    read = faulty(lambda: TRUE, spread=0.0, missing=0.5, seed=7)
+    publisher = SignalPublisher(NoControl(), read, 1.0)
+    there = []
+    for second in range(40):
+        publisher.update(float(second), 1.0)
+        there.append(publisher.signal is not None)
+    assert 5 < sum(there) < 35
+    assert publisher.outages > 0
+    assert not caplog.records
