@@ -6,9 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from bellman.admission.accept_all import AcceptAll
+from bellman.attempts.log import AttemptLog
 from bellman.build import build
 from bellman.controllers.none import NoControl
 from bellman.engines.base import Control
+from bellman.engines.routed.session import RoutedSession
 from bellman.episode import Arm
 from bellman.errors import RunError
 from bellman.load.arrivals.lengths import brings_lengths, lengths_of
@@ -66,6 +68,8 @@ class CapacityCell:
         async def saturate(recorder: Recorder) -> CapacityMeasurement:
             make_app = parts.app_maker(settings, corpus, engine, recorder.texts)
             async with engine.session(arm.control) as session:
+                if isinstance(session, RoutedSession):  # its attempts are no records here
+                    session.log = AttemptLog(lambda _: None, 0, arm.name, engine.source)
                 app = make_app(session, arm)
 
                 async def send_one(index: int) -> None:
