@@ -47,8 +47,9 @@ def load(folder: Path) -> pd.DataFrame:
     """Return the records of a validation run with a relative error a metric."""
     frame = pd.read_parquet(folder / STEADY_STATES)
     for metric in METRICS:
-        measured = pd.to_numeric(frame[f"{metric}_measured"])  # null all over is no number yet
-        frame[f"{metric}_error"] = frame[f"{metric}_simulated"] / measured - 1
+        measured = f"{metric}_measured"
+        frame[measured] = frame[measured].astype(float)  # a column of nulls has no type of its own
+        frame[f"{metric}_error"] = frame[f"{metric}_simulated"] / frame[measured] - 1
     return frame
 
 
