@@ -4,8 +4,8 @@ Verdicts, in this order:
 
 not measured     the quantity is not there (no energy reading, no congested phase, nothing
                  finished), the run is invalid, or one repeat gives no interval to judge by
-not reproduced   there is no effect in the claimed direction, or the interval does not exclude
-                 "no effect"
+not reproduced   there is no effect in the claimed direction, the interval does not exclude "no
+                 effect", or the estimate is less than a tenth of the paper's effect
 partly           the effect is there but smaller than the paper's, or it may come from dropped
                  requests
 reproduced       the estimate reaches the paper's figure, or the interval contains it and excludes
@@ -32,6 +32,8 @@ Verdict = Literal["reproduced", "partly", "not reproduced", "not measured", "no 
 """`no claim`: another arm than the one that stands for the paper's."""
 ROUNDING = 1e-9
 """Sums of floats differ by less; an effect this small is none."""
+NAMEABLE = 0.1
+"""Share of the paper's effect that an estimate must reach to be a part of it (ours)."""
 Unit = Literal["times", "less", "more"]
 """`times`: a ratio, no effect at 1. `less`, `more`: a change as a fraction, no effect at 0."""
 
@@ -114,6 +116,9 @@ def _verdict(
         reason = "one repeat gives no interval: the verdict needs repeats >= 2"
     elif low <= no_effect or guard_low is None or guard_low <= no_effect:
         verdict, reason = "not reproduced", "the interval does not exclude no effect"
+    elif value < nothing + NAMEABLE * (paper_value - nothing):
+        verdict = "not reproduced"
+        reason = f"the effect is less than {NAMEABLE:.0%} of the paper's"
     elif value < paper_value and not contained:
         verdict, reason = "partly", "the effect is there, and smaller than the paper's"
     elif capped:

@@ -27,6 +27,8 @@ def claim(value: float | None, low: float | None, high: float | None) -> Claim:
         (6.0, 5.0, 7.9, "partly"),
         (6.0, 1.5, 30.0, "partly"),  # contains the figure, and nearly everything else
         (9.0, 0.9, 20.0, "not reproduced"),  # reaches it, and may be no effect at all
+        (1.69, 1.6, 1.8, "not reproduced"),  # an effect, and no tenth of the paper's
+        (1.71, 1.6, 1.8, "partly"),
         (1.0, 1.0, 1.0, "not reproduced"),
         (0.5, 0.4, 0.6, "not reproduced"),
         (0.5, None, None, "not reproduced"),
