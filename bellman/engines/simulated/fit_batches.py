@@ -32,8 +32,9 @@ START = StepTime(
     host_half_sequences=1.0,
 )
 """Where the fit starts; the coefficients that are 0 or 1 here stay so."""
-START_FRONT_END = FrontEnd(mean_ms=10.0, variation=0.0)
-"""The same; batches say nothing of the variation."""
+START_FRONT_END = FrontEnd(mean_ms=10.0, variation=0.4)
+"""The same. The variation is assumed, as in the profiles: without any the requests of a batch would
+reach the engine together, and what their spread costs would be taken for the engine's time."""
 FITTED = ("floor_ms", "token_ms", "pair_ms", "kv_token_ms", "sequence_ms")
 NEGLIGIBLE = 1e-6
 """A coefficient may fall to this share of its start, which is as good as 0."""

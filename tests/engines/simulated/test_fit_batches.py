@@ -17,7 +17,7 @@ PROFILE = Profile(
     "CPU",
     "test",
     5000,
-    FrontEnd(mean_ms=35.0, variation=0.0),
+    FrontEnd(mean_ms=35.0, variation=0.4),
     TRUTH,
     StepEnergy(0, 1, 0, 0, 0, 0),
     FittedRange(16, 10**6, 2048),
