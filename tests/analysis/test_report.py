@@ -121,10 +121,11 @@ def test_names_are_sorted_as_text_and_what_was_not_measured_comes_first():
     assert page_scripts.order("n/a (90.0 to 95.0 %)") == ""
 
 
-FIRST_COLUMN = """[...document.querySelectorAll("table.arms")[0].querySelectorAll("tbody tr")]
+HEAD = """[...document.querySelectorAll("table.arms th")]
+    .find(cell => cell.textContent.startsWith("e2e mean"))"""
+FIRST_COLUMN = f"""[...{HEAD}.closest("table").querySelectorAll("tbody tr")]
     .map(row => row.cells[0].textContent)"""
-SORT = """[...document.querySelectorAll("table.arms")[0].querySelectorAll("th")]
-    .find(cell => cell.textContent.startsWith("e2e mean")).click()"""
+SORT = f"{HEAD}.click()"
 TRANSFORM = """document.querySelector("dialog img").style.transform"""
 FETCHED = """performance.getEntriesByType("resource").map(one => one.name)
     .filter(name => !name.startsWith("data:") && !name.startsWith("blob:"))"""
