@@ -1,10 +1,11 @@
 """What many arms show side by side: one table, a ranking, a Pareto front, and equal lengths."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from rich import box
-from rich.console import Console, JustifyMethod
+from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
@@ -80,11 +81,7 @@ def results(folder: Path) -> dict[str, Any]:
 def ranking_table(found: dict[str, Any]) -> Table:
     """Build the table of all arms, the highest SLO attainment first."""
     title = f"every arm by SLO attainment ({found['source']}, {found['repeats']} repeats)"
-    table = Table(
-        title=escape(title), title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0)
-    )
-    for name in HEADER:
-        table.add_column(name, justify="left" if name == "arm" else "right", overflow="fold")
+    table = table_of_arms(title, HEADER)
     for one in found["arms"]:
         add_row(
             table,
@@ -103,9 +100,8 @@ def ranking_table(found: dict[str, Any]) -> Table:
 
 def flow_table(found: dict[str, Any]) -> Table:
     """Build the table of what became of the intended requests, so that none wins by losing some."""
-    table = plain_table(f"what became of the requests ({found['source']})")
-    for name in ("arm", *rows.FLOW, "e2e mean, ok", "mean of all"):
-        table.add_column(name, justify="left" if name == "arm" else "right", overflow="fold")
+    title = f"what became of the requests ({found['source']})"
+    table = table_of_arms(title, ("arm", *rows.FLOW, "e2e mean,\nok", "of\nall"))
     for one in found["arms"]:
         counts = (NOT_MEASURED if one[name] is None else f"{one[name]:,}" for name in rows.FLOW)
         means = (seconds(one[name]) for name in ("e2e_mean_s", "e2e_all_mean_s"))
@@ -115,10 +111,9 @@ def flow_table(found: dict[str, Any]) -> Table:
 
 def equal_length_table(found: dict[str, Any]) -> Table:
     """Build the table of the arms beside answers of one length with the same mean."""
-    table = plain_table(f"beside fixed lengths with the same mean words ({found['source']})")
-    for name in ("arm", "words", "SLO", "fixed", "e2e mean", "fixed", "J/good", "fixed", "between"):
-        justify: JustifyMethod = "left" if name in {"arm", "between"} else "right"
-        table.add_column(name, justify=justify, overflow="fold")
+    title = f"beside fixed lengths with the same mean words ({found['source']})"
+    header = ("arm", "words", "SLO", "fixed", "e2e\nmean", "fixed", "J/good", "fixed", "between")
+    table = table_of_arms(title, header)
     for one in found["equal_length"]:
         own, static = one["own"], one["static"]
         cells = [
@@ -130,16 +125,18 @@ def equal_length_table(found: dict[str, Any]) -> Table:
             )
             for part in (own, static)
         ]
-        between = ", ".join(one["between"])
+        between = ", ".join(name.removeprefix(STATIC) for name in one["between"])
         add_row(table, one["arm"], number(one["words"]), *cells, between)
     return table
 
 
-def plain_table(title: str) -> Table:
-    """Return an empty table without a frame."""
-    return Table(
-        title=escape(title), title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0)
-    )
+def table_of_arms(title: str, header: Sequence[str]) -> Table:
+    """Return an empty table with a line for each arm, in which no arm's name is broken."""
+    table = Table(title=escape(title), title_justify="left", box=box.SIMPLE_HEAD, padding=0)
+    table.add_column(header[0], no_wrap=True)
+    for name in header[1:]:
+        table.add_column(name, justify="right", overflow="fold")
+    return table
 
 
 def score(found: dict[str, Any]) -> str:
