@@ -21,7 +21,11 @@ METRIC_CALLS = SECONDS / 60
 
 @dataclass(frozen=True)
 class Prices:
-    """US dollars, us-east-1, list prices as third parties quoted them on 2026-11-30."""
+    """US dollars, us-east-1, list prices.
+
+    Those of DynamoDB, the metric and the alarm as third parties quoted them on 2026-11-30; those of
+    Lambda, logs and metric calls are not checked.
+    """
 
     lambda_million_requests: float = 0.20
     lambda_gb_s: float = 0.0000166667
