@@ -95,12 +95,15 @@ def test_a_node_that_is_killed_costs_nothing(serial, tmp_path):
 
     cluster = Cluster()
     try:
-        for _ in range(2):
-            node = cluster.add_node(num_cpus=1, include_dashboard=False, object_store_memory=10**8)
+        # The head cannot be spared, so it does no work.
+        _, *nodes = [
+            cluster.add_node(num_cpus=cpus, include_dashboard=False, object_store_memory=10**8)
+            for cpus in (0, 1, 1)
+        ]
         started = workers()
         killed: list[bool] = []
         killer = threading.Thread(
-            target=lambda: killed.append(kill_at_work(cluster, node, tmp_path / "run"))
+            target=lambda: killed.append(kill_at_work(cluster, nodes, tmp_path / "run"))
         )
         killer.start()
         folder = run(tmp_path / "run", "executor=ray", f"executor.address={cluster.address}")
@@ -112,14 +115,15 @@ def test_a_node_that_is_killed_costs_nothing(serial, tmp_path):
     wait_until_ended(started)
 
 
-def kill_at_work(cluster, node, folder: Path) -> bool:
-    """Kill a node once a cell is done and the node runs another; tell whether that came."""
-    raylet = psutil.Process(node.all_processes["raylet"][0].process.pid)
+def kill_at_work(cluster, nodes, folder: Path) -> bool:
+    """Kill a node that runs a cell once another cell is done; tell whether that came."""
+    raylets = [(one, psutil.Process(one.all_processes["raylet"][0].process.pid)) for one in nodes]
     deadline_s = time.monotonic() + 120
     while time.monotonic() < deadline_s:
         done = any(folder.glob("episodes/*/episode.json"))
-        if done and any("run_away" in " ".join(one.cmdline()) for one in raylet.children()):
-            cluster.remove_node(node, allow_graceful=False)
-            return True
+        for node, raylet in raylets if done else ():
+            if any("run_away" in " ".join(one.cmdline()) for one in raylet.children()):
+                cluster.remove_node(node, allow_graceful=False)
+                return True
         time.sleep(0.01)
     return False

@@ -101,7 +101,7 @@ async def test_the_whole_experiment_on_a_real_server(tmp_path: Path) -> None:
     """`summarize_congested_cpu` as a user runs it, but one short repeat at a given rate."""
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "run.py", "experiment=summarize_congested_cpu", "repeats=1"),
-        *("arrivals.capacity_rps=0.6", "arrivals.overload=4", "arrivals.congested_s=15"),
+        *("arrivals.capacity_rps=0.6", "arrivals.overload=4", "arrivals.congested_s=10"),
         *("arrivals.warmup_s=1", "arrivals.calm_s=2", "arrivals.recovery_s=1"),
         *(
             "corpus.limit_documents=8",
@@ -132,7 +132,7 @@ async def test_a_model_without_weights_writes_as_long_as_a_recorded_one(tmp_path
         *(sys.executable, "run.py", "experiment=summarize_congested_cpu", "repeats=1"),
         *("engine.arguments.load-format=dummy", "engine.length_forced=true"),
         *("engine/bank=smollm2_135m", "corpus.longest_words=null", "corpus.limit_documents=4"),
-        *("arrivals.capacity_rps=0.5", "arrivals.overload=4", "arrivals.congested_s=10"),
+        *("arrivals.capacity_rps=0.5", "arrivals.overload=4", "arrivals.congested_s=6"),
         *("arrivals.warmup_s=1", "arrivals.calm_s=2", "arrivals.recovery_s=1"),
         "drain_s=600",  # however slow this machine is
         *(f"model={shape}", f"folder={tmp_path / 'run'}", f"+engine.environment.{MARK}={tmp_path}"),
