@@ -12,7 +12,7 @@ from bellman.engines.openai.child import child_server
 from tests.energy.stub import BOTH
 from tests.servers import MOCK, run_experiment
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.alone]
 
 
 async def run(url: str, folder: Path) -> tuple[Any, Any]:

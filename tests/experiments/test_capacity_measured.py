@@ -8,7 +8,7 @@ from bellman.engines.openai.child import child_server
 from bellman.engines.openai.connections import open_pool
 from tests.servers import GATEWAY_ENVIRONMENT, MIDDLEWARE, MOCK, Mock, run_experiment
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.alone]
 
 
 async def test_a_server_of_four_places_and_half_a_second(tmp_path):

@@ -54,7 +54,7 @@ def test_help_explains_the_groups(tmp_path):
         pytest.param("repeats=0", "repeats=0: must be 1 or more", marks=pytest.mark.slow),
         pytest.param(
             "arm=[none,pid_]",
-            "arm=[none,pid_]: pid_ must be one of bellman, ",
+            "arm=[none,pid_]: pid_ must be one of aimd, bellman, ",
             marks=pytest.mark.slow,
         ),
     ],

@@ -75,6 +75,7 @@ LIMITS = (
 
 
 @pytest.mark.slow
+@pytest.mark.alone
 async def test_replays_what_a_real_server_served(tmp_path):
     """Four places, 10 ms a word: the simulation must find the same queue."""
     async with child_server([MOCK]) as url:

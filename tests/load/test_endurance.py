@@ -15,7 +15,7 @@ import pytest
 from bellman.records import REQUESTS, STATUSES, read_json_lines
 from tests.servers import Mock
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.alone]
 ROOT = Path(__file__).parents[2]
 RATE_RPS, SECONDS, DRAIN_S = 10, 4, 2
 INTENDED = 2 * RATE_RPS * SECONDS

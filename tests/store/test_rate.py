@@ -7,6 +7,7 @@ from tests.store.servers import needs_redis
 
 
 @pytest.mark.slow
+@pytest.mark.alone
 @needs_redis
 async def test_no_request_is_lost_and_both_hand_out_the_same_levels() -> None:
     outcome = await run(rate=60.0, seconds=5.0)

@@ -8,7 +8,7 @@ import pytest
 
 from tests.servers import Mock, run_experiment
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.alone]
 
 
 async def run(mock: Mock, outputs: Path, *overrides: str) -> Path:

@@ -26,6 +26,7 @@ from tests.engines.vllm.conftest import MARK, ROOT, wait_until_gone
 MODEL = ROOT / "models" / "smollm2-135m-instruct"
 pytestmark = [
     pytest.mark.slow,
+    pytest.mark.alone,
     pytest.mark.skipif(
         importlib.util.find_spec("vllm") is None or not (MODEL / "config.json").exists(),
         reason="vLLM or the model is not here: scripts/setup_cpu.sh",
