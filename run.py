@@ -11,7 +11,9 @@ if __name__ == "__main__":
     gc.set_threshold(100_000, 20, 20)
     use_lasting_output()
     # From here on, before the imports that take seconds, no signal is lost.
-    with interruption.handled():
-        from experiments.command import main
+    interruption.take_over()
+    from experiments.command import main
 
-        sys.exit(main())
+    status = main()
+    interruption.ignore_from_now()
+    sys.exit(status)

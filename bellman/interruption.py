@@ -37,15 +37,27 @@ _state = _State()
 @contextmanager
 def handled() -> Iterator[None]:
     """Take the signals over for a while; outside the main thread, which gets none, do nothing."""
+    before = {number: signal.getsignal(number) for number in SIGNALS}
+    report_unraisable = sys.unraisablehook
     try:
-        before = {number: signal.getsignal(number) for number in SIGNALS}
-        for number in SIGNALS:
-            # A shell starts background jobs with SIGINT ignored; nohup lets a terminal close.
-            if number != signal.SIGHUP or before[number] != signal.SIG_IGN:
-                signal.signal(number, _note)
+        take_over()
     except ValueError:
         yield
         return
+    try:
+        yield
+    finally:
+        sys.unraisablehook = report_unraisable
+        for number, handler in before.items():
+            signal.signal(number, signal.SIG_DFL if handler is None else handler)
+
+
+def take_over() -> None:
+    """Take the signals over for good; raises ValueError outside the main thread."""
+    for number in SIGNALS:
+        # A shell starts background jobs with SIGINT ignored; nohup lets a terminal close.
+        if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:
+            signal.signal(number, _note)
     report_unraisable = sys.unraisablehook
 
     def report_others(unraisable: "sys.UnraisableHookArgs") -> None:
@@ -54,12 +66,12 @@ def handled() -> Iterator[None]:
             report_unraisable(unraisable)
 
     sys.unraisablehook = report_others
-    try:
-        yield
-    finally:
-        sys.unraisablehook = report_unraisable
-        for number, handler in before.items():
-            signal.signal(number, signal.SIG_DFL if handler is None else handler)
+
+
+def ignore_from_now() -> None:
+    """Ignore the signals where all is written: one could only spoil the exit status."""
+    for number in SIGNALS:
+        signal.signal(number, signal.SIG_IGN)
 
 
 def pass_on(function: Callable[[], None]) -> None:

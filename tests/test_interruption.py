@@ -3,6 +3,8 @@
 import asyncio
 import os
 import signal
+import subprocess
+import sys
 from contextlib import suppress
 
 import pytest
@@ -138,3 +140,22 @@ def test_the_handlers_that_were_there_come_back():
     with interruption.handled():
         pass
     assert signal.getsignal(signal.SIGTERM) is before
+
+
+EXITING = """
+import atexit, sys, time
+from bellman import interruption
+interruption.take_over()
+atexit.register(time.sleep, 0.3)
+atexit.register(print, "exiting", flush=True)
+interruption.ignore_from_now()
+sys.exit(7)
+"""
+
+
+def test_none_spoils_the_exit_status_when_all_is_written():
+    with subprocess.Popen([sys.executable, "-c", EXITING], stdout=subprocess.PIPE) as process:
+        process.stdout.readline()
+        for number in NUMBERS:
+            process.send_signal(number)
+        assert process.wait(60) == 7

@@ -88,7 +88,10 @@ def test_output_that_goes_nowhere_ends_no_run(tmp_path, where):
 
 @pytest.mark.parametrize(
     "failing",
-    [pytest.param("scores.score_folder", marks=pytest.mark.slow), "present.summarize"],
+    [
+        pytest.param("bellman.quality.score.score_folder", marks=pytest.mark.slow),
+        "analysis.present.summarize",
+    ],
 )
 @pytest.mark.usefixtures("no_figures")
 def test_a_failure_at_the_end_is_no_lost_run(tmp_path, monkeypatch, failing):
@@ -98,7 +101,7 @@ def test_a_failure_at_the_end_is_no_lost_run(tmp_path, monkeypatch, failing):
         raise ZeroDivisionError("a mistake")
 
     with monkeypatch.context() as broken:
-        broken.setattr(f"analysis.{failing}", fail)
+        broken.setattr(failing, fail)
         with pytest.raises(RunError, match=r"every record is there; python -m analysis\.present"):
             execute(config, Console(quiet=True))
     assert status(tmp_path / "run")["status"] == "recorded"
