@@ -108,6 +108,7 @@ def test_the_death_of_the_engine_ends_every_model():
 
 
 @pytest.mark.slow
+@pytest.mark.alone
 def test_the_known_answers_hold_in_real_time_within_two_percent():
     closed, _ = serve(ClosedLoop(8, 0.0), schedule_at([0.0], end_s=8.0), 4, 1.0, run=asyncio.run)
     steady = [a.e2e_s for a in closed if 1.5 <= a.intended_s <= 8.0]
