@@ -89,6 +89,7 @@ def printed(drawn, tmp_path_factory):
     return copy / "figures"
 
 
+@pytest.mark.slow
 def test_the_command_draws_every_figure_for_a_paper(printed):
     expected = {f"{n}.{kind}" for n in NAMES for kind in ("pdf", "png", "txt")}
     assert {path.name for path in printed.iterdir()} == expected
@@ -225,6 +226,7 @@ def test_the_marked_ratio_is_the_claim(shown):
     assert re.search(r"\b9\.6×", shown["latency_over_time"])
 
 
+@pytest.mark.slow
 def test_many_arms_share_no_look(make_run):
     run = make_run(repeats=1, arms=("none", "a", "b", "c", "d", "e"))
     looks = {(style.palette(run)[arm], style.marker(run, arm)) for arm in run.arms}

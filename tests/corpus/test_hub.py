@@ -33,6 +33,7 @@ def test_the_configured_data_sets_build(name: str) -> None:
     assert corpus.name == name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("environment", "reason"),
     [

@@ -113,6 +113,7 @@ def test_all_arms_are_searched_side_by_side(tmp_path):
     assert len({planned(cell).key for cell in found.asked}) == len(found.asked)
 
 
+@pytest.mark.slow
 def test_the_same_study_asked_again_goes_the_same_way(tmp_path):
     first = Formula(tmp_path).run(settings())
     again = Formula(tmp_path).run(settings())
@@ -120,6 +121,7 @@ def test_the_same_study_asked_again_goes_the_same_way(tmp_path):
     assert [[planned(cell).key for cell in batch] for batch in again.batches] == keys
 
 
+@pytest.mark.slow
 def test_a_point_that_fails_ends_its_own_search_only(tmp_path):
     whole = Formula(tmp_path).run(settings())
     cut = Formula(

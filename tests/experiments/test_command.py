@@ -39,6 +39,7 @@ def wait_for_episodes(process: subprocess.Popen, folder: Path, count: int) -> No
         time.sleep(0.02)
 
 
+@pytest.mark.slow
 def test_help_explains_the_groups(tmp_path):
     result = run("--help", folder=tmp_path)
     assert result.returncode == 0
@@ -113,6 +114,7 @@ def test_a_killed_run_goes_on_where_it_was(tmp_path):
     assert "finished; shown again" in " ".join(shown.stdout.split())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "number", [signal.SIGTERM, pytest.param(signal.SIGHUP, marks=pytest.mark.slow)]
 )

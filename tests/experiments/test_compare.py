@@ -142,6 +142,7 @@ def test_the_same_seed_gives_the_same_records_with_figures_and_a_report(run_smal
     assert (again / "requests.parquet").read_bytes() == (folder / "requests.parquet").read_bytes()
 
 
+@pytest.mark.slow
 def test_leaving_the_fitted_range_is_recorded_and_shown(run_small):
     folder = run_small("engine.profile.fitted.sequences=1", "repeats=1")
     for episode in read(folder, "episodes.json"):
@@ -151,6 +152,7 @@ def test_leaving_the_fitted_range_is_recorded_and_shown(run_small):
     assert shown == f"{warning} (2 of 2 episodes)"
 
 
+@pytest.mark.slow
 def test_another_seed_gives_other_arrivals(run_small, folder):
     other = run_small("seed=2", "repeats=1")
     assert other.name != folder.name
@@ -159,6 +161,7 @@ def test_another_seed_gives_other_arrivals(run_small, folder):
     assert len(schedules[0]) != len(schedules[1]) or (schedules[0] != schedules[1]).any()
 
 
+@pytest.mark.slow
 def test_the_same_arm_twice_is_not_reproduced(run_small):
     folder = run_small("arm=[none]", "+arms.again=${arms.none}", "paper_arm=again", "repeats=1")
     assert read(folder, "study.json")["arms"] == ["none", "again"]
@@ -207,6 +210,7 @@ def test_a_request_past_its_deadline_is_a_timeout(run_small):
     assert (done.last_token_s - done.sent_s).max() <= 8.0 + 1e-4
 
 
+@pytest.mark.slow
 def test_polling_delivers_the_signal_too(run_small, folder):
     polled = read(run_small("signal.delivery=poll", "repeats=1"), "requests.parquet")
     bellman = polled[(polled.arm == "bellman") & (polled.phase == "congested")]

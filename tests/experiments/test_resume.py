@@ -104,6 +104,7 @@ def test_what_is_missing_runs_again_and_comes_out_the_same(unbroken, tmp_path):
     assert frames(folder) == frames(unbroken)
 
 
+@pytest.mark.slow
 def test_a_failed_episode_is_named_and_costs_its_own_comparison_alone(tmp_path, monkeypatch):
     serve = EpisodeCell.run
 
@@ -168,6 +169,7 @@ def test_another_analysis_makes_the_claims_again_and_no_episode(unbroken, tmp_pa
     assert json.loads((folder / "claims.json").read_text())["made_by"] == "edited" != first
 
 
+@pytest.mark.slow
 def test_another_content_of_a_bank_makes_the_episodes_again(tmp_path):
     bank = tmp_path / "bank.parquet"
     shutil.copy(PACKAGED / "bank_smollm2_135m_aclsum.parquet", bank)

@@ -84,6 +84,7 @@ async def test_the_prompt_without_a_number_is_recorded_where_asked_for(tmp_path)
     assert table["words"].to_pylist() == [40, 20, 3] * 2
 
 
+@pytest.mark.slow
 async def test_a_server_that_is_not_there_is_one_line(tmp_path):
     status, _, errors = await record(tmp_path, "http://127.0.0.1:9")
     assert status == 1

@@ -67,6 +67,7 @@ async def test_serves_episodes_with_their_own_law_and_leaves_nothing(stand_in, t
     assert engine.response_source == "model"
 
 
+@pytest.mark.slow
 async def test_a_server_killed_in_the_middle_is_dead_with_its_reason(stand_in, tmp_path):
     engine = stand_in()
     async with engine, engine.session(NO_CONTROL) as session:
@@ -88,6 +89,7 @@ async def test_a_server_that_ends_at_the_start_is_an_error_with_its_last_words(s
     assert not marked_processes(tmp_path)
 
 
+@pytest.mark.slow
 async def test_a_server_that_is_never_healthy_runs_into_the_deadline(stand_in, tmp_path):
     with pytest.raises(RunError, match="not healthy after 1 s"):
         await stand_in("silent", start_deadline_s=1.0).__aenter__()
@@ -110,6 +112,7 @@ async def test_no_episode_finds_the_prompts_of_another(stand_in, failure, argume
     assert engine.describe()["prefix_cache"] == way
 
 
+@pytest.mark.slow
 async def test_a_server_deaf_to_sigterm_is_ended_all_the_same(stand_in, tmp_path, monkeypatch):
     monkeypatch.setattr(process, "STOP_S", 0.5)  # less than the supervisor's patience
     engine = stand_in("stubborn")
