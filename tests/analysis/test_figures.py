@@ -95,6 +95,7 @@ def test_the_command_draws_every_figure_for_a_paper(printed):
     assert {path.name for path in printed.iterdir()} == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_a_figure_of_a_paper_fits_its_columns_and_brings_its_fonts(printed, name):
     content = (printed / f"{name}.pdf").read_bytes()

@@ -85,6 +85,7 @@ def test_every_good_line_is_taken_and_the_others_are_named_and_counted(folder, c
     assert any("records are lost" in text for text in load_run(folder).warnings)
 
 
+@pytest.mark.slow
 def test_an_episode_that_was_cut_is_there_as_far_as_it_came(folder, whole):
     cut = episode(folder, "bellman", 1)
     (cut / "episode.json").unlink()

@@ -228,6 +228,7 @@ def test_numbers_that_are_none_do_no_harm() -> None:
     assert completed((1.0, odd)).text == "a"
 
 
+@pytest.mark.slow
 def test_more_pieces_than_any_model_writes() -> None:
     event = json.dumps(delta(content="a")).encode()
     collected = StreamedAnswer()

@@ -121,6 +121,7 @@ async def test_a_server_deaf_to_sigterm_is_ended_all_the_same(stand_in, tmp_path
     assert not marked_processes(tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "number", [signal.SIGKILL, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)]
 )
