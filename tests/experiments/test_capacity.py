@@ -13,6 +13,8 @@ from bellman.errors import ConfigError, RunError
 from experiments.execute import execute
 from tests.experiments.conftest import read_config
 
+pytestmark = pytest.mark.slow
+
 SMALL = (
     "experiment=capacity",
     "corpus.limit_documents=12",
@@ -92,7 +94,6 @@ def test_below_saturation_everybody_is_served_well_by_both_arms_alike(folder):
     assert all(point["slo_attainment"] == 1.0 for point in arms["none"]["open"])
 
 
-@pytest.mark.slow
 def test_tables_and_figures_come_from_the_records_alone(folder, capsys):
     names = {
         f"capacity_{name}.{end}"
@@ -112,7 +113,6 @@ def test_tables_and_figures_come_from_the_records_alone(folder, capsys):
     assert "what bellman adds: n/a, no limit was found for none" in shown
 
 
-@pytest.mark.slow
 def test_a_test_too_short_for_an_answer_is_repeated_until_there_are_enough(folder, tmp_path):
     """An answer takes about 4 s: of a second's test nothing is in time."""
     short = run(

@@ -16,6 +16,8 @@ from experiments.execute import execute
 from experiments.parts import Parts
 from tests.experiments.conftest import read_config
 
+pytestmark = pytest.mark.slow
+
 SMALL = (
     "study=replay",
     "name=replay",
@@ -96,7 +98,6 @@ def test_both_sides_serve_the_same_schedule_with_the_same_prompts(folder):
     )
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("done", [1, 6, 8])
 def test_a_replay_that_was_cut_goes_on_to_the_same_frames(folder, done):
     """The key of the simulated episodes has the bank's path, so that the folder is the same one."""
