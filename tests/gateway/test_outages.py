@@ -142,7 +142,7 @@ bellman.gateway.scraper.DEADLINE_S = {DEADLINE_S}
         yield upstream
 
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.slow]
 
 
 async def poll(pool: aiohttp.ClientSession, upstream: Upstream) -> dict[str, Any]:
@@ -161,14 +161,7 @@ async def until(pool: aiohttp.ClientSession, upstream: Upstream, level: float | 
     return state
 
 
-@pytest.mark.parametrize(
-    "fault",
-    [
-        # Each scrape of a server that hangs takes its deadline.
-        pytest.param(fault, marks=pytest.mark.slow) if FAULTS[fault] == HANGS else fault
-        for fault in FAULTS
-    ],
-)
+@pytest.mark.parametrize("fault", FAULTS)
 async def test_a_fault_withdraws_the_level(upstream: Upstream, fault: str) -> None:
     async with open_pool(None) as pool:
         upstream.metrics = GOOD
@@ -235,7 +228,7 @@ async def test_a_gateway_alone_before_a_server_loses_its_level_with_the_metrics(
 
 @pytest.mark.parametrize(
     "fault",
-    ["404", *(pytest.param(fault, marks=pytest.mark.slow) for fault in ("HTML", "hanging up"))],
+    ["404", "HTML", "hanging up"],
 )
 async def test_a_server_without_metrics_is_counted_at_the_door(fault: str) -> None:
     upstream = Upstream(FAULTS[fault])

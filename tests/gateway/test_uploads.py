@@ -29,6 +29,8 @@ SHORT = """
 import bellman.gateway.protocol
 import bellman.serving.refusal
 import bellman.serving.upload
+
+pytestmark = pytest.mark.slow
 bellman.gateway.protocol.HEAD_DEADLINE_S = 0.3
 bellman.serving.refusal.LINGER_S = 0.3
 bellman.serving.upload.DEADLINE_S = 0.3
@@ -127,7 +129,6 @@ async def test_unfinished_uploads_are_no_congestion(mock: Mock) -> None:
     assert (await state(mock))["in_flight"] == 0
 
 
-@pytest.mark.slow
 async def test_a_thousand_aborted_uploads_leave_nothing(mock: Mock) -> None:
     await use(mock)
 
@@ -154,7 +155,6 @@ async def test_a_thousand_aborted_uploads_leave_nothing(mock: Mock) -> None:
     await wait_for(mock, 0)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("end", [True, False])
 @pytest.mark.parametrize("kind", ["gateway"], indirect=True)  # the mock itself ignores it
 async def test_clients_that_leave_an_upstream_that_never_answers(mock: Mock, end: bool) -> None:
@@ -207,7 +207,6 @@ async def test_uploads_end(short: Mock) -> None:
     assert (await state(short))["in_flight"] == 0
 
 
-@pytest.mark.slow
 async def test_other_uploads_through_the_gateway_end_too(short_gateway: Mock) -> None:
     head = b"PUT /mock HTTP/1.1\r\nHost: h\r\n"
     answer = await exchange(short_gateway.url, head + b"Content-Length: 5\r\n\r\n{")
@@ -216,7 +215,6 @@ async def test_other_uploads_through_the_gateway_end_too(short_gateway: Mock) ->
     assert answer.startswith(b"HTTP/1.1 413 ")
 
 
-@pytest.mark.slow
 async def test_a_sender_that_reads_only_at_the_end_reads_why(short_gateway: Mock) -> None:
     reader, writer = await connect(short_gateway)
     writer.write(HEAD + b"Content-Length: 2000000\r\n\r\n" + b"x" * 1_000_000)
@@ -224,7 +222,6 @@ async def test_a_sender_that_reads_only_at_the_end_reads_why(short_gateway: Mock
     assert (await reader.read()).startswith(b"HTTP/1.1 413 ")
 
 
-@pytest.mark.slow
 async def test_heads_end(short_gateway: Mock) -> None:
     """All at once: each waits for its own deadline."""
     ends = [
@@ -245,7 +242,6 @@ async def test_heads_end(short_gateway: Mock) -> None:
         assert answer.startswith(expected) and bool(answer) == bool(expected), sent[:80]
 
 
-@pytest.mark.slow
 async def test_a_trickled_head_and_a_second_one_end_too(short_gateway: Mock) -> None:
     for first in (b"", b"GET /health HTTP/1.1\r\nHost: h\r\n\r\n"):
         reader, writer = await connect(short_gateway)

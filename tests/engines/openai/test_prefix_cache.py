@@ -18,6 +18,8 @@ from bellman.engines.openai.prefix_cache import salt
 from bellman.engines.openai.session import ChatServer, body_of
 from tests.servers import Mock, ignore
 
+pytestmark = pytest.mark.slow
+
 NONE = Control(NoControl(), AcceptAll(), 0.05)
 PREFILL_S = 0.3
 CACHED: dict[str, Any] = {"prefix_caching": True, "prefill_s": PREFILL_S}
@@ -71,7 +73,6 @@ async def test_the_mock_does_cache(mock: Mock) -> None:
     assert facts["prefix_cache"] == "disabled"
 
 
-@pytest.mark.slow
 async def test_reset_alone_was_asked_for_and_does_not_work(
     mock: Mock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -85,7 +86,6 @@ async def test_reset_alone_was_asked_for_and_does_not_work(
             assert "engine.prefix_cache=salt" in reason
 
 
-@pytest.mark.slow
 async def test_a_reset_that_fails_later_makes_that_episode_invalid(
     mock: Mock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -97,7 +97,6 @@ async def test_a_reset_that_fails_later_makes_that_episode_invalid(
     assert (await cache.begin()).invalid_reasons != ()
 
 
-@pytest.mark.slow
 async def test_nobody_answers_the_reset(mock: Mock, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(prefix_cache, "RESET_S", 0.3)
     refusal = await prefix_cache.reset(mock.pool, "http://127.0.0.1:9")
