@@ -22,6 +22,7 @@ from tests.servers import (
     gateway,
 )
 
+pytestmark = pytest.mark.slow
 LAW = {"_target_": "bellman.controllers.bellman.QueueLaw", "q_low": 0, "q_high": 4, "max_step": 1}
 CONTROL = {"controller": LAW, "period_s": 0.02}
 HEAD = b"POST /v1/chat/completions HTTP/1.1\r\nHost: h\r\nContent-Type: application/json\r\n"
@@ -29,8 +30,6 @@ SHORT = """
 import bellman.gateway.protocol
 import bellman.serving.refusal
 import bellman.serving.upload
-
-pytestmark = pytest.mark.slow
 bellman.gateway.protocol.HEAD_DEADLINE_S = 0.3
 bellman.serving.refusal.LINGER_S = 0.3
 bellman.serving.upload.DEADLINE_S = 0.3
