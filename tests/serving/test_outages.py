@@ -20,8 +20,6 @@ from prometheus_client import REGISTRY
 from bellman.controllers.base import Level
 from bellman.controllers.none import NoControl
 
-pytestmark = pytest.mark.slow
-
 folder = Path({folder!r})
 sys.stderr = open(folder / "log", "w", buffering=1)
 
