@@ -32,7 +32,7 @@ def capacity(folder: Path, console: Console, *, make: bool, draw: bool) -> None:
     if make:
         write_json(jsonable(result(found)), folder / "result.json")
     if make and draw:
-        draw_figures(found, folder / "figures")
+        draw_figures(found, folder)
     if found.run.cut_short:
         console.print(
             f"{found.run.cut_short} run: rates are of the points that were tried until then",
@@ -52,7 +52,7 @@ def capacity(folder: Path, console: Console, *, make: bool, draw: bool) -> None:
     console.print(f"records, figures and result.json: {folder}", markup=False, soft_wrap=True)
 
 
-def draw_figures(found: Study, target: Path) -> None:
+def draw_figures(found: Study, folder: Path) -> None:
     """Draw the figures."""
     # Imported here: a run that is only shown again does not wait for the drawing library.
     from analysis.figures import (  # noqa: PLC0415
@@ -63,8 +63,7 @@ def draw_figures(found: Study, target: Path) -> None:
         style,
     )
 
-    target.mkdir(exist_ok=True)
-    style.use_style()
+    target = style.begin(folder)
     modules = [capacity_closed_loop] if found.closed else []
     if found.open:
         modules += [capacity_slo, capacity_offered]

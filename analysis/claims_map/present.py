@@ -27,9 +27,7 @@ def claims_map(folder: Path, console: Console, *, make: bool, draw: bool) -> Non
         from analysis.figures import claims_map as maps  # noqa: PLC0415
         from analysis.figures import style  # noqa: PLC0415
 
-        target = folder / "figures"
-        target.mkdir(exist_ok=True)
-        style.use_style()
+        target = style.begin(folder)
         for name, figure in maps.draw(found):
             style.save(figure, target, name)
     for point in found["points"]:

@@ -54,9 +54,7 @@ def draw(run: Run, *, paper: bool = False) -> list[Path]:
 
     from analysis.figures import style  # noqa: PLC0415
 
-    target = run.folder / "figures"
-    target.mkdir(exist_ok=True)
-    style.use_style()
+    target = style.begin(run.folder)
     kinds = style.PAPER if paper else style.PAGE
     files: list[Path] = []
     for module in modules():

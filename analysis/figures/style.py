@@ -95,6 +95,14 @@ def use_style() -> None:
     mpl.rcParams.update(RC)
 
 
+def begin(folder: Path) -> Path:
+    """Set the format, and return the place for the figures of a run folder; before drawing."""
+    target = folder / "figures"
+    target.mkdir(exist_ok=True)
+    use_style()
+    return target
+
+
 def colours(count: int) -> list[str]:
     """Return a colour for each of `count` things; after ten they begin again."""
     return [COLOURS[number % len(COLOURS)] for number in range(count)]

@@ -28,9 +28,7 @@ def fluid(folder: Path, console: Console, *, make: bool, draw: bool) -> None:
         from analysis.figures import fluid as figures  # noqa: PLC0415
         from analysis.figures import style  # noqa: PLC0415
 
-        target = folder / "figures"
-        target.mkdir(exist_ok=True)
-        style.use_style()
+        target = style.begin(folder)
         style.save(figures.draw(found), target, "fluid")
     console.print(errors_table(found))
     console.print(

@@ -22,9 +22,7 @@ def grid(folder: Path, console: Console, *, make: bool, draw: bool) -> None:
         # Imported here: a run that is only shown again does not wait for the drawing library.
         from analysis.figures import grid_map, style  # noqa: PLC0415
 
-        target = folder / "figures"
-        target.mkdir(exist_ok=True)
-        style.use_style()
+        target = style.begin(folder)
         for name, figure in grid_map.draw(found):
             style.save(figure, target, name)
     for point in found["points"]:

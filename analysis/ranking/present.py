@@ -39,9 +39,7 @@ def arms(folder: Path, console: Console, *, make: bool, draw: bool) -> None:
         # Imported here: a run that is only shown again does not wait for the drawing library.
         from analysis.figures import frontier, ranking_of_arms, style  # noqa: PLC0415
 
-        target = folder / "figures"
-        target.mkdir(exist_ok=True)
-        style.use_style()
+        target = style.begin(folder)
         style.save(ranking_of_arms.draw(found), target, "ranking")
         style.save(frontier.draw(found), target, "frontier")
     for warning in rows.warnings(read.json_file(folder / "summary.json", {})):

@@ -25,7 +25,7 @@ def replay(folder: Path, console: Console, *, make: bool, draw: bool) -> None:
     if make:
         write_json([jsonable(asdict(found)) for found in comparisons], folder / "validation.json")
     if make and draw:
-        draw_figure(measured, simulated, folder / "figures")
+        draw_figure(measured, simulated, folder)
     show(comparisons, console)
     console.print(fit_line(folder), markup=False)
     for run in (measured, simulated):
@@ -34,13 +34,12 @@ def replay(folder: Path, console: Console, *, make: bool, draw: bool) -> None:
     console.print(f"records, figure and validation.json: {folder}", markup=False, soft_wrap=True)
 
 
-def draw_figure(measured: Run, simulated: Run, target: Path) -> None:
+def draw_figure(measured: Run, simulated: Run, folder: Path) -> None:
     """Draw the latencies of both sides."""
     # Imported here: a run that is only shown again does not wait for the drawing library.
     from analysis.figures import replay_latency, style  # noqa: PLC0415
 
-    target.mkdir(exist_ok=True)
-    style.use_style()
+    target = style.begin(folder)
     style.save(replay_latency.draw(measured, simulated), target, "replay_latency")
 
 

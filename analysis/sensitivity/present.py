@@ -26,9 +26,7 @@ def sensitivity(folder: Path, console: Console, *, make: bool, draw: bool) -> No
         from analysis.figures import sensitivity as figures  # noqa: PLC0415
         from analysis.figures import style  # noqa: PLC0415
 
-        target = folder / "figures"
-        target.mkdir(exist_ok=True)
-        style.use_style()
+        target = style.begin(folder)
         for name, figure in figures.draw(found):
             style.save(figure, target, name)
     for point in found["points"]:

@@ -50,7 +50,7 @@ def tornado(folder: Path, console: Console, *, make: bool, draw: bool) -> None:
         write_json(summary(write_results(folder), read_treatment(folder)), folder / UNCERTAINTY)
     study = read.json_file(folder / UNCERTAINTY, {})
     if make and draw:
-        draw_figure(study, folder / "figures")
+        draw_figure(study, folder)
     for claim in CLAIMS:
         console.print(claim_table(study, claim))
     console.print(f"records, figure and uncertainty.json: {folder}", markup=False, soft_wrap=True)
@@ -156,11 +156,10 @@ def claim_table(study: dict[str, object], claim: str) -> Table:
     return table
 
 
-def draw_figure(study: dict[str, object], target: Path) -> None:
+def draw_figure(study: dict[str, object], folder: Path) -> None:
     """Draw the tornado."""
     # Imported here: a run that is only shown again does not wait for the drawing library.
     from analysis.figures import style, uncertainty_tornado  # noqa: PLC0415
 
-    target.mkdir(exist_ok=True)
-    style.use_style()
+    target = style.begin(folder)
     style.save(uncertainty_tornado.draw(study), target, "uncertainty_tornado")

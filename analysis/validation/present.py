@@ -36,7 +36,7 @@ def validation(folder: Path, console: Console, *, make: bool, draw: bool) -> Non
     if make:
         write_json(jsonable(results(frame)), folder / "validation.json")
     if make and draw:
-        draw_figures(frame, folder / "figures")
+        draw_figures(frame, folder)
     found = results(frame)
     for split in dict.fromkeys((*SPLITS, *(str(result["split"]) for result in found))):
         of_split = [result for result in found if result["split"] == split]
@@ -148,12 +148,11 @@ def measured(row: pd.Series, metric: str) -> str:
     return NOT_MEASURED if math.isnan(value) else f"{value:.4g}"
 
 
-def draw_figures(frame: pd.DataFrame, target: Path) -> None:
+def draw_figures(frame: pd.DataFrame, folder: Path) -> None:
     """Draw both figures."""
     # Imported here: a run that is only shown again does not wait for the drawing library.
     from analysis.figures import style, validation_errors, validation_prompts  # noqa: PLC0415
 
-    target.mkdir(exist_ok=True)
-    style.use_style()
+    target = style.begin(folder)
     for module in (validation_errors, validation_prompts):
         style.save(module.draw(frame), target, module.__name__.rsplit(".", 1)[1])

@@ -65,5 +65,5 @@ def test_shows_what_was_compared(tmp_path):
     shown = console.export_text()
     assert "+0.0%" in shown
     assert "met (within 15%)" in shown
-    draw_figure(measured, simulated, tmp_path / "figures")
+    draw_figure(measured, simulated, tmp_path)
     assert (tmp_path / "figures" / "replay_latency.pdf").stat().st_size > 0

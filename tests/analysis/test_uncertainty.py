@@ -36,7 +36,7 @@ def test_a_claim_that_no_run_has_is_not_a_zero(tmp_path: Path) -> None:
     console = Console(record=True, width=100)
     console.print(claim_table(STUDY, "energy"))
     assert "n/a" in console.export_text()
-    draw_figure(STUDY, tmp_path / "figures")
+    draw_figure(STUDY, tmp_path)
     assert (tmp_path / "figures" / "uncertainty_tornado.pdf").exists()
 
 
