@@ -4,12 +4,31 @@ What `paired` runs once, and the grids run at each of their points.
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from bellman.settings import Settings
 from experiments.cells.capacity import CapacityCell
 from experiments.cells.episode import EpisodeCell
+from experiments.studies.base import Search
 from experiments.studies.order import balanced_orders
+
+
+@dataclass(frozen=True)
+class Capacity:
+    """What the schedules are drawn with."""
+
+    rps: float | None
+    """None where the arrivals need none."""
+
+
+def find_capacity(settings: Settings, axes: Mapping[str, Any]) -> Search[Capacity | None]:
+    """Return the capacity, measured where it must be; None where it could not be measured."""
+    measure = capacity_cell(settings, axes)
+    if measure is None:
+        return Capacity(settings.arrivals.capacity_rps)
+    (outcome,) = yield [measure]
+    return None if outcome.content is None else Capacity(outcome.content["capacity_rps"])
 
 
 def capacity_cell(settings: Settings, axes: Mapping[str, Any]) -> CapacityCell | None:

@@ -8,7 +8,7 @@ from bellman.schema import schema
 from bellman.settings import Settings
 from experiments.cells.fluid import FluidCell
 from experiments.studies.base import Cells
-from experiments.studies.comparison import capacity_cell, episode_cells
+from experiments.studies.comparison import episode_cells, find_capacity
 
 
 @schema
@@ -28,24 +28,20 @@ class Fluid:
 
     def cells(self, settings: Settings) -> Cells:
         """Yield the capacity, then the episodes and the predictions."""
-        capacity_rps: float | None = settings.arrivals.capacity_rps
-        measure = capacity_cell(settings, {})
-        if measure is not None:
-            (outcome,) = yield [measure]
-            if outcome.content is None:
-                return
-            capacity_rps = outcome.content["capacity_rps"]
+        capacity = yield from find_capacity(settings, {})
+        if capacity is None:
+            return
         predictions = [
             FluidCell(
                 arm=arm,
                 values=settings.episode_values(arm),
-                capacity_rps=capacity_rps,
+                capacity_rps=capacity.rps,
                 source=settings.engine.source,
                 label=f"fluid {arm}",
             )
             for arm in settings.arms
         ]
-        yield [*episode_cells(settings, capacity_rps, {}), *predictions]
+        yield [*episode_cells(settings, capacity.rps, {}), *predictions]
 
     def facts(self, settings: Settings) -> dict[str, Any]:
         """There is nothing more to know."""

@@ -8,7 +8,7 @@ from typing import Any
 from bellman.schema import schema
 from bellman.settings import Settings
 from experiments.studies.base import Cells
-from experiments.studies.comparison import capacity_cell, episode_cells
+from experiments.studies.comparison import episode_cells, find_capacity
 
 
 @schema
@@ -20,14 +20,9 @@ class Paired:
 
     def cells(self, settings: Settings) -> Cells:
         """Yield the capacity measurement, then all episodes."""
-        capacity_rps: float | None = settings.arrivals.capacity_rps
-        measure = capacity_cell(settings, {})
-        if measure is not None:
-            (outcome,) = yield [measure]
-            if outcome.content is None:
-                return  # without a capacity there is no schedule
-            capacity_rps = outcome.content["capacity_rps"]
-        yield episode_cells(settings, capacity_rps, {})
+        capacity = yield from find_capacity(settings, {})
+        if capacity is not None:  # without one there is no schedule
+            yield episode_cells(settings, capacity.rps, {})
 
     def facts(self, settings: Settings) -> dict[str, Any]:
         """There is nothing more to know."""

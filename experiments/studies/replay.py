@@ -21,7 +21,7 @@ from experiments.cells.episode import EpisodeCell
 from experiments.cells.fit import FitCell
 from experiments.perform import Outcome
 from experiments.studies.base import Cells
-from experiments.studies.comparison import capacity_cell, episode_cells
+from experiments.studies.comparison import episode_cells, find_capacity
 
 MEASURED = {"engine": "measured"}
 SIMULATED = {"engine": "simulated"}
@@ -88,21 +88,17 @@ class Replay:
         (answers,) = yield [self.answers_cell(settings)]
         if answers.content is None:
             return
-        capacity_rps: float | None = settings.arrivals.capacity_rps
-        measure = capacity_cell(settings, MEASURED)
-        if measure is not None:
-            (outcome,) = yield [measure]
-            if outcome.content is None:
-                return
-            capacity_rps = outcome.content["capacity_rps"]
-        yield episode_cells(settings, capacity_rps, MEASURED)
+        capacity = yield from find_capacity(settings, MEASURED)
+        if capacity is None:
+            return
+        yield episode_cells(settings, capacity.rps, MEASURED)
         (after,) = yield [self.batches_cell(settings, "after")]
         if after.content is None:
             return
         (fit,) = yield [self.fit_cell(before.content, after.content, limits)]
         if fit.content is not None:
             engine = fit.content["engine"] | {"bank": bank_of(answers)}
-            same = episode_cells(settings, capacity_rps, SIMULATED)
+            same = episode_cells(settings, capacity.rps, SIMULATED)
             yield [on_simulated(episode, engine) for episode in same]
 
     @property
