@@ -11,9 +11,9 @@ STEEPEST = 0.5
 """The gradient is at least this: one decision halves the scale at most."""
 DRIFTED = 2.0
 RECOVERY = 0.95
+"""While the long average is more than twice the short one it is brought down by this factor."""
 WARM_UP = 10
 """Periods over which the long average is the plain mean."""
-"""While the long average is more than twice the short one it is brought down by this factor."""
 
 
 @dataclass(frozen=True, slots=True)

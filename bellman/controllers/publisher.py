@@ -2,11 +2,11 @@
 
 import asyncio
 import logging
-import math
 from collections.abc import Callable
 from typing import Protocol
 
 from bellman.controllers.base import Controller
+from bellman.controllers.step import step
 from bellman.controllers.ticks import Ticks
 from bellman.sensing.failure import AskedFor, NotReported, SensorFailed
 from bellman.sensing.observation import Observation
@@ -84,18 +84,14 @@ class SignalPublisher:
     def update(self, now_s: float, dt_s: float) -> None:
         """Run the law once."""
         try:
-            state = self._controller.update(self._state, self._sense(), dt_s)
-            if not math.isfinite(state.level):
-                raise ValueError(
-                    f"the law {type(self._controller).__name__} gave the level {state.level}"
-                )
+            state, level = step(self._controller, self._state, self._sense(), dt_s)
         except Exception as error:  # of any sensor and any law: the server goes on answering
             self._withdraw(error)
             return
         if self.failure is not None and not isinstance(self.failure, AskedFor):
             logger.warning("the congestion level is published again")
         self._state, self.failure, self.last_s = state, None, now_s
-        self.signal = Signal(min(1.0, max(0.0, state.level)), now_s)
+        self.signal = Signal(level, now_s)
 
     async def run(self) -> None:
         """Run the law at once and then every period, until cancelled; then there is no level."""

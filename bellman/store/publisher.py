@@ -2,11 +2,11 @@
 
 import asyncio
 import logging
-import math
 from contextlib import suppress
 
 from bellman.controllers.base import Controller
 from bellman.controllers.state import read_state, write_state
+from bellman.controllers.step import step
 from bellman.controllers.ticks import Ticks
 from bellman.errors import in_one_line
 from bellman.sensing.failure import NotReported, SensorFailed
@@ -136,10 +136,7 @@ class SharedPublisher:
         try:
             if token != self.token and view.published is not None:
                 self._state = read_state(self._controller, view.published.state)
-            state = self._controller.update(self._state, self._sensor.observe(), dt_s)
-            if not math.isfinite(state.level):
-                law = type(self._controller).__name__
-                raise ValueError(f"the law {law} gave the level {state.level}")
+            state, level = step(self._controller, self._state, self._sensor.observe(), dt_s)
         except Exception as error:  # of any law
             if self.failure is None:
                 details = None if isinstance(error, NotReported) else error
@@ -147,7 +144,6 @@ class SharedPublisher:
             self.failure, self._cached = error, None
             await self._seat.exchange(self._sensor.in_flight, wants_lease=False)
             return False
-        level = min(1.0, max(0.0, state.level))
         now_s = _now_s()
         if not await self._seat.publish(token, level, write_state(state)):
             return False

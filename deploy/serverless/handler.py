@@ -21,6 +21,7 @@ from botocore.exceptions import ClientError
 
 from bellman.controllers.base import Controller
 from bellman.controllers.state import read_state, write_state
+from bellman.controllers.step import step
 from bellman.sensing.numbers import amount, count
 from bellman.sensing.observation import Observation
 from bellman.serving.control import CONTROL, parse_control
@@ -83,10 +84,7 @@ def publish(endpoint_id: str, observation: Observation, dt_s: float) -> float | 
     item = client("dynamodb").get_item(ConsistentRead=True, **address).get("Item", {})
     before = item.get("publication", {"N": "0"})
     state = read_state(law(), item["law_state"]["S"]) if "law_state" in item else law().start()
-    state = law().update(state, observation, dt_s)
-    if not math.isfinite(state.level):
-        raise ValueError(f"the law {type(law()).__name__} gave the level {state.level}")
-    level = min(1.0, max(0.0, state.level))
+    state, level = step(law(), state, observation, dt_s)
     try:
         client("dynamodb").update_item(
             UpdateExpression="SET #level = :level, law_state = :state, expire_at = :expire_at, "
