@@ -12,7 +12,7 @@ from pathlib import Path
 
 from markupsafe import Markup
 
-from analysis.rows import NOT_MEASURED
+from analysis.plain import NOT_MEASURED
 
 DATATABLES = ("itables", "itables/html/dt_bundle.js")
 D3 = ("mpld3", "mpld3/js/d3.v5.min.js")

@@ -8,11 +8,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from analysis.frames import few
+from analysis.plain import NOT_MEASURED, number, percent
 from bellman.records import WARMUP
 from bellman.slo import Slo
 
 Values = dict[str, Any]
-NOT_MEASURED = "n/a"
 FLOW = ("offered", "admitted", "rejected", "retried", "completed")
 """What becomes of the intended requests, as numbers: in every table of arms."""
 
@@ -195,7 +195,7 @@ def phase_rows(summary: Values) -> list[list[str]]:
         for arm, values in summary["arms"].items():
             part = values["phases"][name]
             row = [label, arm, *(show(part) for _, show in flow_quantities())]
-            row += [_count(part["completed_inside"]), _percent(part["lost_share"])]
+            row += [_count(part["completed_inside"]), percent(part["lost_share"])]
             row += [
                 _seconds(part.get(key))
                 for key in ("e2e_mean_s", "e2e_ok_p99_s", "e2e_p50_s", "e2e_p99_s")
@@ -256,9 +256,9 @@ def _quantities(summary: Values) -> list[tuple[str, Callable[[Values], str]]]:
         *(gaps if streamed else []),
         ("length of an episode", lambda arm: _seconds(arm["episode_s"])),
         ("GPU energy", lambda arm: _kilojoules(arm["energy_j"])),
-        ("J/request", lambda arm: _number(arm["energy_j_per_completed_request"])),
-        ("J/token", lambda arm: _number(arm["energy_j_per_output_token"])),
-        ("words", lambda arm: _number(arm["output_words_mean"])),
+        ("J/request", lambda arm: number(arm["energy_j_per_completed_request"])),
+        ("J/token", lambda arm: number(arm["energy_j_per_output_token"])),
+        ("words", lambda arm: number(arm["output_words_mean"])),
         *(answers if answered else []),
         ("ROUGE-1 F1", lambda arm: _rouge(arm, "rouge1_f1")),
         (
@@ -281,7 +281,7 @@ def _lost(arm: Values) -> str:
     statuses = arm["statuses"] or {}
     told = {"ok", "rejected"}  # by columns of their own
     kinds = [f"{n} {status}" for status, n in statuses.items() if n and status not in told]
-    return _percent(arm["lost_share"]) + (f" ({', '.join(kinds)})" if kinds else "")
+    return percent(arm["lost_share"]) + (f" ({', '.join(kinds)})" if kinds else "")
 
 
 def good_share(fraction: float | None, bounds: Sequence[float] | None) -> str:
@@ -290,7 +290,7 @@ def good_share(fraction: float | None, bounds: Sequence[float] | None) -> str:
     What is unknown of them stands among the warnings.
     """
     if fraction is not None or bounds is None:
-        return _percent(fraction)
+        return percent(fraction)
     return f"{NOT_MEASURED} ({100 * bounds[0]:.1f} to {100 * bounds[1]:.1f} %)"
 
 
@@ -322,13 +322,5 @@ def _count(number: int | None) -> str:
     return NOT_MEASURED if number is None else f"{number:,}"
 
 
-def _percent(share: float | None) -> str:
-    return NOT_MEASURED if share is None else f"{100 * share:.1f} %"
-
-
 def _kilojoules(joules: float | None) -> str:
     return NOT_MEASURED if joules is None else f"{joules / 1000:,.1f} kJ"
-
-
-def _number(value: float | None) -> str:
-    return NOT_MEASURED if value is None else f"{value:.4g}"

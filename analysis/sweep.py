@@ -16,7 +16,8 @@ from rich.markup import escape
 from rich.table import Table
 
 from analysis import read, rows
-from analysis.rows import NOT_MEASURED, Values
+from analysis.plain import NOT_MEASURED
+from analysis.rows import Values
 from bellman.errors import RunError
 from bellman.records import write_text
 from bellman.redact import redact

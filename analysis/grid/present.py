@@ -9,7 +9,7 @@ from rich.table import Table
 
 from analysis import read, rows
 from analysis.grid.results import RESULTS, write_results
-from analysis.plain import add_row
+from analysis.plain import NOT_MEASURED, add_row
 
 SHOWN = 40
 """Points that the terminal shows; grid.csv has them all."""
@@ -63,7 +63,7 @@ def points_table(found: dict[str, Any]) -> Table:
                 for claim in point["claims"]
                 if claim["treatment"] == treatment
             }
-            values = [cells.get(name, rows.NOT_MEASURED) for name in names]
+            values = [cells.get(name, NOT_MEASURED) for name in names]
             add_row(table, *where, treatment, *values)
             where = ["" for _ in where]
     return table

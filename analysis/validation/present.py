@@ -10,9 +10,8 @@ from rich.console import Console
 from rich.table import Table
 
 from analysis import read
-from analysis.plain import add_row
+from analysis.plain import NOT_MEASURED, add_row
 from analysis.plan import read_plan
-from analysis.rows import NOT_MEASURED
 from analysis.summarize import jsonable
 from analysis.validation.errors import (
     AS_IT_IS,
