@@ -13,7 +13,7 @@ from bellman.store.base import Seat
 from bellman.store.memory import MemoryStore
 from bellman.store.publisher import LEASE_PERIODS, STALE_PERIODS, SharedPublisher
 from bellman.virtual_time import run
-from tests.store.gateways import LAW, PERIOD_S, SLOW_LAW, Gateway, Line, scene
+from tests.store.publishers import LAW, PERIOD_S, SLOW_LAW, Gateway, Line, scene
 
 
 def said(caplog: pytest.LogCaptureFixture) -> list[str]:
