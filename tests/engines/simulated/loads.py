@@ -64,7 +64,9 @@ def loads(draw: st.DrawFn, aborts: bool = True) -> list[Job]:
     jobs = []
     arrival_s = 0.0
     for _ in range(draw(st.integers(1, 25))):
-        arrival_s += draw(st.sampled_from([0.0, 1.0])) * draw(st.floats(0.0, 2 * gap_s))
+        arrival_s += draw(st.sampled_from([0.0, 1.0])) * draw(
+            st.floats(0.0, 2 * gap_s, allow_subnormal=False)
+        )
         abort_after_s = draw(st.none() | st.floats(0.0, 2.0)) if aborts else None
         jobs.append(
             Job(
