@@ -21,12 +21,11 @@ from hydra import compose, initialize_config_dir
 
 from bellman.corpus.base import Corpus
 from bellman.engines.base import Engine
-from bellman.episode import run_episode
 from bellman.load.arrivals.base import draw_schedule
 from bellman.load.rate_profile import Segment
 from bellman.load.schedule import CONGESTED, Phase, Schedule
 from bellman.settings import Settings, read_episode, read_settings
-from experiments.cells.episode import meter, plan_episode
+from experiments.cells.serve import serve
 from experiments.parts import Parts
 from experiments.recorder import Recorder
 
@@ -66,16 +65,14 @@ def run_whole(
         if engine is None:
             engine = parts.engine(values["engine"], values["corpus"])
         with Recorder(folder, engine.source) as recorder:
-            parts.run_coroutine(engine)(
-                run_episode(
-                    engine,
-                    plan_episode(episode, 0, schedule),
-                    make_app=parts.app_maker(episode, corpus, engine, recorder.texts),
-                    make_meter=lambda session: meter(episode, session),
-                    writer=recorder.requests,
-                    on_row=recorder.add_row,
-                    on_attempt=recorder.add_attempt,
-                )
+            serve(
+                episode,
+                schedule,
+                repeat=0,
+                parts=parts,
+                corpus=corpus,
+                engine=engine,
+                recorder=recorder,
             )
 
 

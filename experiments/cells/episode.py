@@ -6,15 +6,13 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from bellman.energy.base import EnergyMeter
-from bellman.engines.base import EngineSession
-from bellman.episode import EpisodePlan, EpisodeResult, run_episode
 from bellman.load.schedule import Schedule
 from bellman.records import TimelineRow, write_json, write_parquet
 from bellman.run_files import BEGUN, SCHEDULES
-from bellman.settings import EpisodeSettings, read_episode
+from bellman.settings import read_episode
 from bellman.source import Source
 from experiments.cells.base import Watch
+from experiments.cells.serve import serve
 from experiments.parts import Parts
 from experiments.recorder import Recorder
 
@@ -63,7 +61,7 @@ class EpisodeCell:
             folder / BEGUN,
         )
         watch.begin(self.label, schedule.end_s)
-        run_coroutine = parts.run_coroutine(engine)
+        parts.run_coroutine(engine)  # one that does not start leaves no records
         with (
             Recorder(folder, engine.source) as recorder,
             warnings.catch_warnings(record=True) as caught,
@@ -76,16 +74,15 @@ class EpisodeCell:
                 if row.replica is None:
                     watch.update(row)
 
-            result: EpisodeResult = run_coroutine(
-                run_episode(
-                    engine,
-                    plan_episode(settings, self.repeat, schedule),
-                    make_app=parts.app_maker(settings, corpus, engine, recorder.texts),
-                    make_meter=lambda session: meter(settings, session),
-                    writer=recorder.requests,
-                    on_row=take_row,
-                    on_attempt=recorder.add_attempt,
-                )
+            result = serve(
+                settings,
+                schedule,
+                repeat=self.repeat,
+                parts=parts,
+                corpus=corpus,
+                engine=engine,
+                recorder=recorder,
+                on_row=take_row,
             )
             lines = recorder.lines
         watch.finish(result.end_s)
@@ -119,29 +116,6 @@ class EpisodeCell:
             },
             "lines": lines,
         }
-
-
-def plan_episode(settings: EpisodeSettings, repeat: int, schedule: Schedule) -> EpisodePlan:
-    """Return an episode with its periods and deadlines."""
-    polls = settings.signal.delivery == "poll"
-    return EpisodePlan(
-        repeat=repeat,
-        arm=settings.arm,
-        schedule=schedule,
-        load_model=settings.load_model,
-        poll_period_s=settings.signal.poll_period_s if polls else None,
-        timeline_period_s=settings.timeline_period_s,
-        drain_s=settings.drain_s,
-    )
-
-
-async def meter(settings: EpisodeSettings, session: EngineSession) -> EnergyMeter:
-    """Return the engine's own meter where it models energy, else the configured one."""
-    own = session.energy_meter()
-    if own is not None:
-        return own
-    configured: EnergyMeter = await settings.energy.create(session.local_server())
-    return configured
 
 
 def keep_schedule(schedule: Schedule, repeat: int, folder: Path) -> None:

@@ -7,10 +7,9 @@ from typing import Any
 
 from hydra import compose, initialize_config_dir
 
-from bellman.episode import run_episode
 from bellman.load.schedule import CONGESTED, Phase, Schedule, ScheduledRequest
 from bellman.settings import read_episode, read_settings
-from experiments.cells.episode import meter, plan_episode
+from experiments.cells.serve import serve
 from experiments.parts import Parts
 from experiments.recorder import Recorder
 
@@ -37,16 +36,14 @@ def record(
         end_s = times_s[-1] + 1.0
         schedule = Schedule(requests, (Phase(CONGESTED, 0.0, end_s, 1.0),), end_s)
         try:
-            parts.run_coroutine(engine)(
-                run_episode(
-                    engine,
-                    plan_episode(episode, 0, schedule),
-                    make_app=parts.app_maker(episode, corpus, engine, recorder.texts),
-                    make_meter=lambda session: meter(episode, session),
-                    writer=recorder.requests,
-                    on_row=recorder.add_row,
-                    on_attempt=recorder.add_attempt,
-                )
+            serve(
+                episode,
+                schedule,
+                repeat=0,
+                parts=parts,
+                corpus=corpus,
+                engine=engine,
+                recorder=recorder,
             )
         finally:
             recorder.requests.close()

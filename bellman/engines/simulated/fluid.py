@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from scipy.integrate import solve_ivp
 
 from bellman.controllers.base import Controller
+from bellman.controllers.step import step
 from bellman.engines.simulated.step_time import StepTime
 from bellman.load.schedule import Phase
 from bellman.sensing.observation import Observation
@@ -82,7 +83,8 @@ def predict(
 ) -> list[FluidPoint]:
     """Return the fluid once a control period, from an empty engine on.
 
-    `output_tokens` is the mean length of an answer to a request sent at a level.
+    `output_tokens` is the mean length of an answer to a request sent at a level. Raises ValueError
+    for a law whose level is no number.
     """
     law = controller.start()
     state = np.array([LEAST, LEAST * output_tokens(0.0)])
@@ -91,8 +93,8 @@ def predict(
         time_s = number * period_s
         requests = round(float(state[0]))
         running = min(requests, engine.max_num_seqs)
-        law = controller.update(law, Observation(time_s, requests - running, running), period_s)
-        level = min(1.0, max(0.0, float(law.level)))
+        seen = Observation(time_s, requests - running, running)
+        law, level = step(controller, law, seen, period_s)
         points.append(FluidPoint(time_s, float(state[0]), level))
         length_tokens = output_tokens(level)
         rate_rps = rate_at(phases, time_s)
