@@ -43,6 +43,13 @@ def counter(tmp_path: Path) -> Path:
     return zone / "energy_uj"
 
 
+def advance(counter: Path, microjoules: int) -> None:
+    """Count on in one step: a file that is written in place is empty for an instant."""
+    following = counter.with_name("next")
+    following.write_text(f"{int(counter.read_text()) + microjoules}\n")
+    following.replace(counter)
+
+
 @pytest.fixture
 async def gateway(counter: Path, tmp_path: Path) -> AsyncIterator[Gateway]:
     patch = PATCH.format(powercap=str(counter.parents[1]))
@@ -61,18 +68,19 @@ async def test_what_it_says(gateway: Gateway, counter: Path, pool: aiohttp.Clien
             await answer.read()
 
     async def told(name: str) -> float | None:
-        counter.write_text(f"{int(counter.read_text()) + 1000}\n")  # a counter always moves
+        advance(counter, 1000)  # a counter always moves
         return (await gateway.metrics(pool)).get(name)
 
     await until(lambda: told("bellman_requests_total"), 12)
     await until(lambda: told("bellman_congestion_level"), 0)
-    counter.write_text(f"{int(counter.read_text()) + 25_000_000}\n")
 
-    async def energy_counts() -> bool:
+    async def counted(above_j: float, below_j: float) -> bool:
         energy_j = await told("bellman_energy_joules_total")
-        return energy_j is not None and 25 <= energy_j < 30
+        return energy_j is not None and above_j < energy_j < below_j
 
-    await until(energy_counts, True)
+    await until(lambda: counted(0, 5), True)  # from now on the counter is read
+    advance(counter, 25_000_000)
+    await until(lambda: counted(25, 30), True)
     metrics = await gateway.metrics(pool)
     assert metrics["bellman_request_duration_seconds_count"] == 12
     assert metrics["bellman_time_to_first_byte_seconds_count"] == 12
