@@ -14,6 +14,8 @@ from bellman.schema import NotNegative, Positive, schema
 
 DEADLINE_S = 2.0
 """A reading may take so long; later it is null."""
+RETRY_S = 0.1
+"""A reading that failed is tried again after so long."""
 MOVES_WITHIN_S = 10.0
 """Counters move every millisecond, also on an idle machine; one that stands still is none."""
 JUMP_MARGIN_S = 1.0
@@ -58,6 +60,9 @@ class RaplMeter:
         self._began_s = 0.0
         self._idle_power_w: float | None = None
         self._failure: str | None = None
+        """Why the energy is unknown for good."""
+        self._unread: str | None = None
+        """Why the last reading has no energy."""
         self._measured = False
         self._reader: asyncio.Task[None] | None = None
 
@@ -85,10 +90,11 @@ class RaplMeter:
     async def read(self) -> EnergyReading:
         """Return joules from the start to this instant; None where a counter cannot be read."""
         now_s = asyncio.get_running_loop().time()
-        reason = await self._read_zones()
+        reason = await self._read_zones_past(now_s)
         for name, counter in self._counters.items():
             if reason is None and is_package(name) and counter.still_s > MOVES_WITHIN_S:
                 reason = f"rapl: the energy counter of {name} does not move"
+        self._unread = reason
         if reason is not None:
             return EnergyReading(now_s, None, reason=reason)
         self._measured = True
@@ -101,7 +107,8 @@ class RaplMeter:
             self._reader.cancel()
             await asyncio.gather(self._reader, return_exceptions=True)
         self._thread.shutdown()
-        reasons = [self._failure] if self._failure else []
+        unknown = self._failure or self._unread
+        reasons = [] if unknown is None else [unknown]
         return EnergyReport(
             method="rapl",
             source="measured" if self._measured else None,
@@ -123,8 +130,20 @@ class RaplMeter:
         """Return failed readings, still counters, and whose energy it is."""
         return self._log.incidents
 
+    async def _read_zones_past(self, time_s: float) -> str | None:
+        """Read until every zone was read at or after `time_s`; return why that fails."""
+        loop = asyncio.get_running_loop()
+        while (reason := await self._read_zones()) is not None:
+            if self._failure is not None or loop.time() + RETRY_S > time_s + DEADLINE_S:
+                return reason
+            await asyncio.sleep(RETRY_S)
+        return None
+
     async def _read_zones(self) -> str | None:
-        """Read all zones, and return why that fails."""
+        """Read all zones, and return why that fails.
+
+        A counter goes on while it cannot be read, so that the next reading makes up for this one.
+        """
         loop = asyncio.get_running_loop()
         began_s = loop.time()
         try:
@@ -132,18 +151,23 @@ class RaplMeter:
                 *(read_all, self._zones, loop.time), deadline_s=DEADLINE_S
             )
         except NoAnswer as error:
-            reason = f"rapl: {error}"
-            self._log.note(reason, began_s, loop.time())
-            return self._failure or reason
-        except Unreadable as error:
-            self._fail(str(error))
-            return self._failure
+            return self._failure or self._note(str(error), began_s)
         except Exception as error:  # a fault in the program ends the reading, not the episode
             self._fail(f"{type(error).__name__}: {error}")
             return self._failure
-        for zone, (time_s, total_j) in zip(self._zones, read, strict=True):
-            self._take(zone, time_s, total_j)
-        return self._failure
+        reason = None
+        for zone, found in zip(self._zones, read, strict=True):
+            if isinstance(found, Unreadable):
+                reason = self._note(str(found), began_s)
+            else:
+                self._take(zone, *found)
+        return self._failure or reason
+
+    def _note(self, problem: str, began_s: float) -> str:
+        """Note why a reading failed, and return it."""
+        reason = f"rapl: {problem}"
+        self._log.note(reason, began_s, asyncio.get_running_loop().time())
+        return reason
 
     def _take(self, zone: Zone, time_s: float, total_j: float) -> None:
         counter = self._counters[zone.name]
@@ -175,10 +199,16 @@ class RaplMeter:
             await self._read_zones()
 
 
-def read_all(zones: Sequence[Zone], clock: Callable[[], float]) -> list[tuple[float, float]]:
-    """Return when each zone was read, and its joules since it was opened; raises `Unreadable`."""
-    read = []
+def read_all(
+    zones: Sequence[Zone], clock: Callable[[], float]
+) -> list[tuple[float, float] | Unreadable]:
+    """Return when each zone was read, and its joules since it was opened, or why it was not."""
+    read: list[tuple[float, float] | Unreadable] = []
     for zone in zones:
-        zone.update()
-        read.append((clock(), zone.total_uj / 1e6))
+        try:
+            zone.update()
+        except Unreadable as error:
+            read.append(error)
+        else:
+            read.append((clock(), zone.total_uj / 1e6))
     return read

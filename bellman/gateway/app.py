@@ -13,7 +13,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from bellman.gateway.arguments import Arguments, control
-from bellman.gateway.energy import count_energy, local_server, only_here
+from bellman.gateway.energy import count_energy, local_server, meter_of, only_here
 from bellman.gateway.metrics import GatewayMetrics
 from bellman.gateway.proxy import open_upstream_pool
 from bellman.gateway.route import Route
@@ -83,8 +83,8 @@ class Gateway:
         )
         background = [asyncio.create_task(self._count())]
         if given.energy and only_here(stack):
-            server = local_server(given.upstreams)
-            energy = count_energy(server, self._metrics.count_energy)
+            open_meter = meter_of(local_server(given.upstreams))
+            energy = count_energy(open_meter, self._metrics.count_energy)
             background.append(asyncio.create_task(energy))
         for task in background:
             stack.callback(task.cancel)

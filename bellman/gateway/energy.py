@@ -5,17 +5,25 @@ import fcntl
 import logging
 import os
 import socket
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack
+from functools import partial
 from pathlib import Path
 
 from bellman.energy.auto import AutoEnergy
-from bellman.energy.base import LocalServer
+from bellman.energy.base import EnergyMeter, LocalServer
 from bellman.gateway.arguments import Upstream
 from bellman.serving.metrics import MULTIPROCESS
 
 PERIOD_S = 1.0
 SAMPLE_PERIOD_S = 0.1
+UNREAD_S = 30.0
+"""A meter that has had no reading for so long is given up for a new one."""
+LONGEST_UNREAD_S = 3600.0
+"""After a meter without any reading the next one gets twice as long, up to this: a driver that
+hangs keeps a thread of each."""
+
+OpenMeter = Callable[[], Awaitable[EnergyMeter]]
 
 logger = logging.getLogger(__name__)
 
@@ -42,23 +50,66 @@ def only_here(stack: AsyncExitStack) -> bool:
     return True
 
 
-async def count_energy(server: LocalServer | None, count: Callable[[str, float], None]) -> None:
-    """Count the joules of a server's devices under this host's name, until cancelled.
+def meter_of(server: LocalServer | None) -> OpenMeter:
+    """Return what opens a meter of a server's devices."""
+    return partial(AutoEnergy(SAMPLE_PERIOD_S, idle_baseline_s=0.0).create, server)
 
-    What cannot be measured is not counted, and said once.
+
+async def count_energy(open_meter: OpenMeter, count: Callable[[str, float], None]) -> None:
+    """Count joules under this host's name, until cancelled.
+
+    A driver that is loaded anew or a card that is reset ends a meter for good: a new one goes on
+    from there. What cannot be measured is not counted, and said once an outage.
     """
-    meter = await AutoEnergy(SAMPLE_PERIOD_S, idle_baseline_s=0.0).create(server)
-    await meter.start()
-    host, counted_j, said = socket.gethostname(), 0.0, False
-    try:
-        while True:
+    counting = _Counting(count)
+    patience_s = UNREAD_S
+    while True:
+        meter = await open_meter()
+        await meter.start()
+        try:
+            read = await counting.until_unread(meter, patience_s)
+        finally:
+            await meter.stop()
+        patience_s = UNREAD_S if read else min(2 * patience_s, LONGEST_UNREAD_S)
+
+
+class _Counting:
+    """Counts what one meter after the other reads, and says what none of them did."""
+
+    def __init__(self, count: Callable[[str, float], None]) -> None:
+        self._count = count
+        self._host = socket.gethostname()
+        self._last_s: float | None = None
+        """When there was a reading."""
+        self._outage = False
+
+    async def until_unread(self, meter: EnergyMeter, patience_s: float) -> bool:
+        """Count until there was no reading for so long; return whether there was any."""
+        loop = asyncio.get_running_loop()
+        began_s = last_s = loop.time()
+        counted_j = 0.0
+        while loop.time() - last_s < patience_s:
             reading = await meter.read()
-            if reading.energy_j is not None:
-                count(host, max(0.0, reading.energy_j - counted_j))
+            if reading.energy_j is None:
+                self._tell_outage(reading.reason)
+            else:
+                self._tell_end(began_s)
+                self._count(self._host, max(0.0, reading.energy_j - counted_j))
                 counted_j = max(counted_j, reading.energy_j)
-            elif not said:
-                said = True
-                logger.warning("no energy is measured: %s", reading.reason)
+                self._last_s = last_s = loop.time()
             await asyncio.sleep(PERIOD_S)
-    finally:
-        await meter.stop()
+        return self._last_s is not None and self._last_s >= began_s
+
+    def _tell_outage(self, reason: str | None) -> None:
+        if not self._outage:
+            logger.warning("no energy is measured: %s", reason)
+        self._outage = True
+
+    def _tell_end(self, began_s: float) -> None:
+        """Say, of an outage that is over, what the meter that began then could not count."""
+        if self._outage and self._last_s is None:
+            logger.warning("energy is measured from now on")
+        elif self._outage and self._last_s is not None:
+            lost_s = max(0.0, began_s - self._last_s)
+            logger.warning("energy is measured again; that of %.0f s is not counted", lost_s)
+        self._outage = False
