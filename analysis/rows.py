@@ -9,6 +9,7 @@ from typing import Any
 
 from analysis.frames import few
 from analysis.plain import NOT_MEASURED, number, percent
+from analysis.prefix_caching import in_words
 from bellman.records import WARMUP
 from bellman.slo import Slo
 
@@ -98,7 +99,7 @@ def source_line(summary: Values) -> str:
         parts.append(f"capacity {summary['capacity_rps']:.2f} requests/s")
     parts.append(f"test length {summary['test_length_s']:g} s")
     if summary.get("prefix_caching") is not None:
-        parts.append(f"prefix caching {summary['prefix_caching']}")
+        parts.append(in_words(summary["prefix_caching"]))
     return ", ".join(parts)
 
 

@@ -16,6 +16,7 @@ from analysis.claims import assess
 from analysis.frames import Run
 from analysis.goodput import judge
 from analysis.made import analysis_digest
+from analysis.prefix_caching import found_in
 from analysis.quality import quality
 from analysis.together import together
 from analysis.verdict import Claim
@@ -67,7 +68,7 @@ def summary(run: Run) -> Values:
     return {
         "source": run.source,
         "response_source": run.response_source,
-        "prefix_caching": prefix_caching(run),
+        "prefix_caching": found_in(run.episodes),
         "cut_short": run.cut_short,
         "invalid_reasons": run.invalid_reasons,
         "warnings": run.warnings,
@@ -85,14 +86,6 @@ def summary(run: Run) -> Values:
         },
         "arms": {arm: _arm(run, arm, slo) for arm in run.arms},
     }
-
-
-def prefix_caching(run: Run) -> str | None:
-    """Return whether prompts were found in the prefix cache, as the episodes say; None: unknown."""
-    ways = {str(way) for episode in run.episodes if (way := episode.get("prefix_cache"))}
-    if not ways:
-        return None
-    return "off" if ways == {"disabled"} else f"on ({', '.join(sorted(ways))})"
 
 
 def _arm(run: Run, arm: str, slo: Slo) -> Values:

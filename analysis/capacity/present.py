@@ -19,6 +19,7 @@ from analysis.capacity.result import (
 )
 from analysis.capacity.study import Study, load_study
 from analysis.plain import add_row
+from analysis.prefix_caching import found_in, in_words
 from analysis.rows import good_share
 from analysis.summarize import jsonable
 from bellman.records import write_json
@@ -38,6 +39,7 @@ def capacity(folder: Path, console: Console, *, make: bool, draw: bool) -> None:
             f"{found.run.cut_short} run: rates are of the points that were tried until then",
             style="bold red",
         )
+    console.print(in_words(found_in(found.run.episodes)), markup=False)
     console.print(closed_table(found))
     console.print(little_line(found))
     console.print(NOT_WAITS)

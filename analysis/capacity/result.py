@@ -5,6 +5,7 @@ from typing import Any
 
 from analysis.capacity.points import OpenPoint
 from analysis.capacity.study import Study
+from analysis.prefix_caching import found_in
 from bellman.load.completion_rate import INTERVAL_METHOD
 
 LITTLE_LIMIT = {"simulated": 0.02, "measured": 0.05}
@@ -38,6 +39,7 @@ def result(study: Study) -> dict[str, Any]:
         }
     return {
         "source": study.run.source,
+        "prefix_caching": found_in(study.run.episodes),
         "capacity_rps": study.capacity_rps,
         "capacity_clients": None if saturated is None else saturated.clients,
         "capacity_low_rps": None if saturated is None else saturated.low_rps,

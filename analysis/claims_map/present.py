@@ -11,6 +11,7 @@ from analysis import read
 from analysis.claims_map import why
 from analysis.claims_map.results import ENERGY, LATENCY, RESULTS, SERVED, write_results
 from analysis.plain import add_row
+from analysis.prefix_caching import in_words
 from bellman.records import write_text
 
 WHY = "why.txt"
@@ -33,6 +34,7 @@ def claims_map(folder: Path, console: Console, *, make: bool, draw: bool) -> Non
     for point in found["points"]:
         for reason in point["invalid_reasons"][:1]:
             console.print(f"invalid: {point['axes']}: {reason}", style="bold red", markup=False)
+    console.print(in_words(found.get("prefix_caching")), markup=False)
     console.print(counts_table(found))
     console.print(why.paragraph(found), markup=False)
     console.print(f"records, figures, {RESULTS} and {WHY}: {folder}", markup=False, soft_wrap=True)

@@ -9,6 +9,7 @@ import pandas as pd
 
 from analysis.claims import assess
 from analysis.frames import Records, Run
+from analysis.prefix_caching import found_in, of_points
 from analysis.summarize import jsonable
 from analysis.together import together
 from analysis.verdict import Claim
@@ -28,6 +29,7 @@ def results(folder: Path) -> Values:
     sources = sorted({point["source"] for point in points})
     return {
         "source": " + ".join(sources) or "n/a",
+        "prefix_caching": of_points(points),
         "baseline": records.study["baseline"],
         "treatment": records.study["paper_arm"],
         "grids": records.study["grids"],
@@ -48,6 +50,7 @@ def point_results(axes: Mapping[str, Any], run: Run) -> Values:
     return {
         "axes": dict(axes),
         "source": run.source,
+        "prefix_caching": found_in(run.episodes),
         "invalid_reasons": run.invalid_reasons,
         "capacity_rps": run.capacity.get("capacity_rps"),
         "readings": [reading for claim in claims for reading in readings(claim)],

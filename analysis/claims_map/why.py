@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from analysis.claims_map.results import ENERGY, LATENCY, SERVED
+from analysis.prefix_caching import in_words
 
 Values = dict[str, Any]
 ABOUT = 1.5
@@ -55,9 +56,9 @@ def paragraph(found: Values) -> str:
         for unit in (LATENCY, ENERGY)
     }
     sentences = [
-        f"Of {len(points)} points ({found['source']}), the largest latency ratio reaches the "
-        f"paper's figure at {count(points, latency[0])}, the requests served at "
-        f"{count(points, served[0])}.",
+        f"Of {len(points)} points ({found['source']}, {in_words(found.get('prefix_caching'))}), "
+        f"the largest latency ratio reaches the paper's figure at {count(points, latency[0])}, "
+        f"the requests served at {count(points, served[0])}.",
         "Less energy reaches it "
         + ", ".join(f"{place(name)} {count(points, name)}" for name in energy)
         + " times.",

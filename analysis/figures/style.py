@@ -18,6 +18,7 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
 from analysis.frames import Run, few
+from analysis.prefix_caching import found_in, in_words
 from bellman.load.schedule import CONGESTED
 from bellman.records import write_text
 
@@ -210,6 +211,9 @@ def caption(run: Run, figure: Figure, text: str) -> None:
     """Give a figure of one run its caption: source, repeats, what is drawn. Call it last."""
     repeats = run.requests["repeat"].nunique()
     start = f"{run.source.capitalize()}, {repeats} repeat{'s' if repeats != 1 else ''}. "
+    caching = found_in(run.episodes)
+    if caching is not None:
+        start += f"{in_words(caching).capitalize()}. "
     caption_lines(figure, start + text, _warnings(run), source=run.source)
 
 

@@ -8,6 +8,7 @@ import pandas as pd
 
 from analysis.frames import Run
 from analysis.plan import read_plan
+from analysis.prefix_caching import found_in
 
 Values = dict[str, Any]
 FLUID = "FluidCell"
@@ -23,7 +24,13 @@ def results(folder: Path, run: Run) -> Values:
     arms = [compare(run, arm, predicted[arm]) for arm in run.arms if arm in predicted]
     phases = [{"name": p.name, "start_s": p.start_s, "end_s": p.end_s} for p in run.phases]
     repeats = int(run.requests["repeat"].nunique())
-    return {"source": run.source, "repeats": repeats, "phases": phases, "arms": arms}
+    return {
+        "source": run.source,
+        "prefix_caching": found_in(run.episodes),
+        "repeats": repeats,
+        "phases": phases,
+        "arms": arms,
+    }
 
 
 def compare(run: Run, arm: str, fluid: pd.DataFrame) -> Values:

@@ -12,6 +12,7 @@ from analysis import read
 from analysis.fluid.errors import results
 from analysis.frames import load_run
 from analysis.plain import add_row, number, percent
+from analysis.prefix_caching import in_words
 from analysis.summarize import jsonable
 from bellman.records import write_json
 
@@ -30,6 +31,7 @@ def fluid(folder: Path, console: Console, *, make: bool, draw: bool) -> None:
 
         target = style.begin(folder)
         style.save(figures.draw(found), target, "fluid")
+    console.print(in_words(found.get("prefix_caching")), markup=False)
     console.print(errors_table(found))
     console.print(
         "error: mean |fluid - simulated| / mean simulated, of the requests in the engine, once a "

@@ -10,6 +10,7 @@ from rich.table import Table
 from analysis import read, rows
 from analysis.grid.results import RESULTS, write_results
 from analysis.plain import NOT_MEASURED, add_row
+from analysis.prefix_caching import in_words
 
 SHOWN = 40
 """Points that the terminal shows; grid.csv has them all."""
@@ -28,6 +29,7 @@ def grid(folder: Path, console: Console, *, make: bool, draw: bool) -> None:
     for point in found["points"]:
         for reason in point["invalid_reasons"][:1]:
             console.print(f"invalid: {place(point)}: {reason}", style="bold red", markup=False)
+    console.print(in_words(found.get("prefix_caching")), markup=False)
     console.print(points_table(found))
     left = len(found["points"]) - SHOWN
     if left > 0:

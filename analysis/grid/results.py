@@ -7,6 +7,7 @@ from typing import Any
 import pandas as pd
 
 from analysis.frames import Records
+from analysis.prefix_caching import found_in, of_points
 from analysis.summarize import claims, jsonable
 from bellman.records import write_json
 
@@ -22,6 +23,7 @@ def results(folder: Path) -> Values:
             "axes": point,
             "capacity_rps": run.capacity.get("capacity_rps"),
             "source": run.source,
+            "prefix_caching": found_in(run.episodes),
             "warnings": run.warnings,
         }
         | claims(run)
@@ -29,7 +31,12 @@ def results(folder: Path) -> Values:
     ]
     names = list(dict.fromkeys(name for point in points for name in point["axes"]))
     sources = sorted({point["source"] for point in points})
-    return {"axes": names, "source": " + ".join(sources) or "n/a", "points": points}
+    return {
+        "axes": names,
+        "source": " + ".join(sources) or "n/a",
+        "prefix_caching": of_points(points),
+        "points": points,
+    }
 
 
 def write_results(folder: Path) -> Values:
@@ -48,6 +55,7 @@ def flat(found: Values) -> Iterator[Values]:
             row = by_treatment.setdefault(
                 claim["treatment"],
                 {**point["axes"], "capacity_rps": point["capacity_rps"], "source": point["source"]}
+                | {"prefix caching": point["prefix_caching"]}
                 | {"treatment": claim["treatment"], "repeats": len(point["repeats"])},
             )
             row |= {

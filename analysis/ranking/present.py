@@ -12,6 +12,7 @@ from rich.table import Table
 from analysis import read, rows
 from analysis.frames import load_run
 from analysis.plain import NOT_MEASURED, add_row, number, percent, seconds
+from analysis.prefix_caching import in_words
 from analysis.ranking import best
 from analysis.ranking.results import at_equal_length, ranking, shortens
 from analysis.summarize import summarize
@@ -44,6 +45,7 @@ def arms(folder: Path, console: Console, *, make: bool, draw: bool) -> None:
         style.save(frontier.draw(found), target, "frontier")
     for warning in rows.warnings(read.json_file(folder / "summary.json", {})):
         console.print(warning, style="bold red", markup=False)
+    console.print(in_words(found.get("prefix_caching")), markup=False)
     console.print(ranking_table(found))
     console.print(NOTE, style="dim", markup=False)
     console.print(flow_table(found))
@@ -66,6 +68,7 @@ def results(folder: Path) -> dict[str, Any]:
     return {
         "source": summary["source"],
         "response_source": summary["response_source"],
+        "prefix_caching": summary["prefix_caching"],
         "baseline": summary["baseline"],
         "repeats": len(summary["repeats"]),
         "invalid_reasons": summary["invalid_reasons"],

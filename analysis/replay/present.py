@@ -11,6 +11,7 @@ from rich.table import Table
 from analysis.frames import Run
 from analysis.plain import add_row
 from analysis.plan import read_plan
+from analysis.prefix_caching import found_in, in_words
 from analysis.replay.errors import Comparison, compare, load
 from analysis.summarize import jsonable
 from bellman.records import write_json
@@ -23,9 +24,13 @@ def replay(folder: Path, console: Console, *, make: bool, draw: bool) -> None:
     measured, simulated = load(folder)
     comparisons = compare(measured, simulated)
     if make:
-        write_json([jsonable(asdict(found)) for found in comparisons], folder / "validation.json")
+        caching = {run.source: found_in(run.episodes) for run in (measured, simulated)}
+        rows = [jsonable(asdict(found)) | {"prefix_caching": caching} for found in comparisons]
+        write_json(rows, folder / "validation.json")
     if make and draw:
         draw_figure(measured, simulated, folder)
+    for run in (measured, simulated):
+        console.print(f"{run.source}: {in_words(found_in(run.episodes))}", markup=False)
     show(comparisons, console)
     console.print(fit_line(folder), markup=False)
     for run in (measured, simulated):

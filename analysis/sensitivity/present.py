@@ -12,6 +12,7 @@ from rich.table import Table
 from analysis import read
 from analysis.grid.present import text
 from analysis.plain import add_row
+from analysis.prefix_caching import in_words
 from analysis.sensitivity.quantities import QUANTITIES
 from analysis.sensitivity.results import RESULTS, write_results
 
@@ -32,6 +33,7 @@ def sensitivity(folder: Path, console: Console, *, make: bool, draw: bool) -> No
     for point in found["points"]:
         for reason in point["invalid_reasons"][:1]:
             console.print(f"invalid: {point['axes']}: {reason}", style="bold red", markup=False)
+    console.print(in_words(found.get("prefix_caching")), markup=False)
     for name in found["grids"]:
         console.print(grid_table(found, name))
     console.print(f"records, figures and {RESULTS}: {folder}", markup=False, soft_wrap=True)

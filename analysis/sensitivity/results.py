@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from analysis.frames import Records, Run
+from analysis.prefix_caching import found_in, of_points
 from analysis.ranking.results import row
 from analysis.sensitivity.classes import of_classes
 from analysis.summarize import jsonable, summary
@@ -26,6 +27,7 @@ def write_results(folder: Path) -> Values:
     points = [point_results(axes, records.at(axes)) for axes in records.points]
     found: Values = {
         "source": " + ".join(sorted({point["source"] for point in points})) or "n/a",
+        "prefix_caching": of_points(points),
         "grids": records.study["grids"],
         "quantities": records.study["quantities"],
         "points": points,
@@ -41,6 +43,7 @@ def point_results(axes: Mapping[str, Any], run: Run) -> Values:
     return {
         "axes": dict(axes),
         "source": run.source,
+        "prefix_caching": found_in(run.episodes),
         "invalid_reasons": run.invalid_reasons,
         "repeats": int(run.requests["repeat"].nunique()),
         "arms": [

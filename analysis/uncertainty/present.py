@@ -11,6 +11,7 @@ from rich.table import Table
 from analysis import read
 from analysis.grid.results import write_results
 from analysis.plain import add_row
+from analysis.prefix_caching import in_words
 from bellman.errors import RunError
 from bellman.records import write_json
 
@@ -51,6 +52,7 @@ def tornado(folder: Path, console: Console, *, make: bool, draw: bool) -> None:
     study = read.json_file(folder / UNCERTAINTY, {})
     if make and draw:
         draw_figure(study, folder)
+    console.print(in_words(study.get("prefix_caching")), markup=False)
     for claim in CLAIMS:
         console.print(claim_table(study, claim))
     console.print(f"records, figure and uncertainty.json: {folder}", markup=False, soft_wrap=True)
@@ -76,7 +78,12 @@ def summary(grid: dict[str, Any], treatment: str) -> dict[str, object]:
                 for companion in claim["companions"]:
                     claims[f"{claim['claim']}: {companion['name']}"] = companion["estimate"]
         results.append({**point["axes"], "claims": claims})
-    return {"source": grid["source"], "treatment": treatment, "results": results}
+    return {
+        "source": grid["source"],
+        "prefix_caching": grid["prefix_caching"],
+        "treatment": treatment,
+        "results": results,
+    }
 
 
 def estimates(study: dict[str, object], claim: str) -> list[tuple[str, float, float]]:

@@ -54,6 +54,7 @@ def point(axes: dict, estimates: tuple[float, float, float, float | None], batch
 
 FOUND = {
     "source": "simulated",
+    "prefix_caching": "on (salt)",
     "baseline": "none",
     "treatment": "bellman",
     "grids": {"load": {"a": [1, 2], "b": [1, 2]}, "law": {"q": [5, 9]}},
@@ -81,7 +82,7 @@ def test_all_three_hold_at_once_by_each_reading_of_the_energy():
 
 def test_the_paragraph_counts_and_says_that_both_exclude_each_other():
     text = why.paragraph(FOUND)
-    assert "Of 6 points (simulated)" in text
+    assert "Of 6 points (simulated, prefix caching on (salt)), the largest" in text
     assert "the paper's figure at 4, the requests served at 5." in text
     assert "reaches it in the window 2, own period 4 times." in text
     assert f"of the energy: congested window 1, {ALONE} 2 times." in text

@@ -45,6 +45,7 @@ def folder(tmp_path_factory):
 def test_the_study_has_every_step_with_both_arms(folder):
     found = json.loads((folder / "result.json").read_text())
     assert found["source"] == "simulated"
+    assert found["prefix_caching"] == "off"
     assert set(found["arms"]) == {"none", "bellman"}
     for arm in found["arms"].values():
         clients = [point["clients"] for point in arm["closed"]]
@@ -110,6 +111,8 @@ def test_tables_and_figures_come_from_the_records_alone(folder, capsys):
     shown = capsys.readouterr().out
     assert "not what users wait" in shown
     assert "(simulated)" in shown
+    assert "prefix caching off" in shown
+    assert "Prefix caching off." in (folder / "figures" / "capacity_slo.txt").read_text()
     assert "what bellman adds: n/a, no limit was found for none" in shown
 
 

@@ -53,4 +53,8 @@ def test_a_small_map_has_the_default_and_every_point_of_its_grids(tmp_path):
     assert not any(reading["holds"] for reading in served)  # one repeat gives no verdict
     console = Console(record=True, width=120)
     present(folder, console, make=False)
-    assert (folder / "why.txt").read_text().strip()[:20] in console.export_text()
+    text = console.export_text()
+    assert (folder / "why.txt").read_text().strip()[:20] in text
+    assert found["prefix_caching"] == "off"
+    assert {point["prefix_caching"] for point in found["points"]} == {"off"}
+    assert text.startswith("prefix caching off\n")

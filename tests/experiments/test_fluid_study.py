@@ -34,6 +34,7 @@ def test_every_arm_has_both_queues_and_the_errors_of_the_phases(tmp_path):
     folder = execute(config, Console(quiet=True), draw=False)
     found = json.loads((folder / "fluid.json").read_text())
     assert found["source"] == "simulated"
+    assert found["prefix_caching"] == "off"
     assert [arm["arm"] for arm in found["arms"]] == ["none", "bellman"]
     for arm in found["arms"]:
         lengths = {len(arm[name]) for name in ("time_s", "simulated", "fluid", "level")}

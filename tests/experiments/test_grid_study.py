@@ -8,6 +8,7 @@ import pytest
 from omegaconf import OmegaConf
 from rich.console import Console
 
+from analysis.present import present
 from bellman.errors import ConfigError
 from bellman.settings import read_settings
 from experiments.execute import execute
@@ -26,6 +27,12 @@ SLOWER = 1.2
 
 def claims_of(folder: Path) -> list[dict[str, object]]:
     return json.loads((folder / "claims.json").read_text())["claims"]
+
+
+def shown(folder: Path) -> str:
+    console = Console(record=True, width=200)
+    present(folder, console, make=False)
+    return console.export_text()
 
 
 def run_uncertainty(folder: Path, factors: dict[str, list[float]]) -> Path:
@@ -50,6 +57,9 @@ def test_a_point_of_a_grid_has_the_claims_of_the_run_that_it_would_be_alone(tmp_
     served = next(claim for claim in alone if claim["claim"] == "requests served")
     assert rows.loc[1, "requests served"] == pytest.approx(served["estimate"])
     assert {path.suffix for path in (folder / "figures").iterdir()} == {".pdf", ".png", ".txt"}
+    assert found["prefix_caching"] == "off"
+    assert set(rows["prefix caching"]) == {"off"}
+    assert "prefix caching off" in shown(folder)
 
 
 def test_one_coefficient_is_changed_and_nothing_else():
@@ -94,6 +104,8 @@ def test_the_study_says_what_a_coefficient_does_to_the_claims(tmp_path, run_smal
     served = next(claim for claim in claims_of(slower) if claim["claim"] == "requests served")
     assert by_change["time.token_ms", SLOWER]["requests served"] == served["estimate"]
     # Idle watts are a matter of energy alone.
+    assert found["prefix_caching"] == "off"
+    assert "prefix caching off" in shown(folder)
     idle = by_change["energy.idle_w", 2.0]
     assert idle["end-to-end latency"] == as_fitted["end-to-end latency"]
     assert idle["energy: whole episode"] != as_fitted["energy: whole episode"]

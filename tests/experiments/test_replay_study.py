@@ -77,6 +77,17 @@ def test_the_twin_of_a_known_server_finds_its_latencies(folder):
         assert errors[arm, "e2e mean"] == pytest.approx(0.0, abs=0.15)
 
 
+def test_the_results_say_whether_each_side_cached_prefixes(folder):
+    console = Console(record=True, width=120)
+    present(folder, console, make=False)
+    assert console.export_text().startswith(
+        "measured: prefix caching off\nsimulated: prefix caching off\n"
+    )
+    found = json.loads((folder / "validation.json").read_text())
+    both = {"measured": "off", "simulated": "off"}
+    assert all(row["prefix_caching"] == both for row in found)
+
+
 def test_both_sides_serve_the_same_schedule_with_the_same_prompts(folder):
     measured, simulated = (load_run(folder, {"engine": side}) for side in ("measured", "simulated"))
     assert measured.source == "measured"

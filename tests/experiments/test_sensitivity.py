@@ -73,6 +73,7 @@ def test_a_late_level_is_that_of_the_delay_before(folder):
 def test_the_study_shows_every_arm_at_every_point_and_what_has_no_meaning_as_none(folder):
     found = json.loads((folder / "sensitivity.json").read_text())
     assert found["source"] == "simulated"
+    assert found["prefix_caching"] == "off"
     by_axes = {json.dumps(point["axes"]): point for point in found["points"]}
     assert len(by_axes) == 7
     half = {one["arm"]: one for one in by_axes['{"signal.listening": 0.5}']["arms"]}
