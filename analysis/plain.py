@@ -28,3 +28,8 @@ def seconds(value: float | str | None) -> str:
 def number(value: float | None) -> str:
     """Return a number with three digits, or all of a whole part."""
     return NOT_MEASURED if value is None else f"{value:.4g}"
+
+
+def last_part(key: str) -> str:
+    """Return the last part of an entry's key: what a column or an axis is called."""
+    return key.replace("/", ".").rpartition(".")[2]

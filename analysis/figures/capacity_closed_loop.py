@@ -21,8 +21,8 @@ def draw(study: Study) -> Figure:
         if knee is not None:
             above.axvline(knee.clients, color=colours[arm], linewidth=0.6, linestyle=":")
     above.set(ylabel="throughput (requests/s)", ylim=(0, None))
-    above.set_xscale("log", base=2)
     below.set(xlabel="clients (all waiting for an answer)", ylabel="latency (s)")
+    style.log_at(below, "x", [point.clients for point in study.closed])
     style.log_seconds(below, "y")
     for axes in (above, below):
         axes.grid(visible=True, alpha=0.5)

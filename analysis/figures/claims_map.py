@@ -14,6 +14,7 @@ from analysis.claims_map import why
 from analysis.claims_map.results import ENERGY, LATENCY, SERVED
 from analysis.figures import style
 from analysis.grid.present import text as axis_text
+from analysis.plain import last_part
 from analysis.together import READINGS
 
 Values = dict[str, Any]
@@ -73,17 +74,19 @@ def grid_figure(
     ]
     points = [[point_at(found, place) for place in row] for row in places]
     ticks = [axis_text(value) for value in axes[across]], [axis_text(value) for value in axes[down]]
-    for panel, reading in zip(panels.flat, names, strict=False):
+    # What is empty is above: the lowest row has the ticks.
+    first = COLUMNS * (1 - rows) + len(names) + 1
+    for panel in panels[0, first:]:
+        panel.set_axis_off()
+    used = [*panels[0, :first], *panels[1:].flat]
+    for panel, reading in zip(used, names, strict=False):
         cells(panel, points, [reading] * len(points), ticks)
         panel.set_title(title(reading), fontsize=7)
-    both(panels.flat[len(names)], points, ticks)
-    for panel in panels.flat[len(names) + 1 :]:
-        panel.set_axis_off()
+    both(used[-1], points, ticks)
     for panel in panels[-1]:
-        panel.set_xlabel(short(across))
-    for panel in panels[:, 0]:
-        panel.set_ylabel(short(down), fontsize=style.MARK_PT)
-    shared = "".join(f", {short(key)} {axis_text(value)}" for key, value in common.items())
+        panel.set_xlabel(last_part(across))
+    figure.supylabel(last_part(down))
+    shared = "".join(f", {last_part(key)} {axis_text(value)}" for key, value in common.items())
     style.caption_lines(
         figure, f"{name}{shared}. {legend(found)} {letters_legend()}", source=found["source"]
     )
@@ -109,7 +112,7 @@ def lines_figure(found: Values, lines: Mapping[str, list[Any]]) -> Figure:
         ticks = [axis_text(value) for value in axes[key]], [title(reading) for reading in names]
         cells(panel, [row] * len(names), names, ticks)
         panel.set_title(name, fontsize=7)
-        panel.set_xlabel(short(key))
+        panel.set_xlabel(last_part(key))
     style.caption_lines(figure, legend(found), source=found["source"])
     return figure
 
@@ -144,7 +147,7 @@ def price_figure(found: Values) -> Figure:
     axes.set_ylim(top=max([29.0, *(1.1 * saving for _, saving, _ in points)]))
     axes.set(xlabel="e2e latency, times lower", ylabel="energy less in the window (%)")
     if points:
-        axes.legend(loc="upper left", fontsize=6)
+        figure.legend(loc="outside upper left", fontsize=style.MARK_PT)
     style.caption_lines(
         figure,
         f"{str(found['source']).capitalize()}, every point of the map. Dashed: the paper's 25 %; "
@@ -262,8 +265,3 @@ def legend(found: Values) -> str:
         f"{str(found['source']).capitalize()}, {found['treatment']} against {found['baseline']}. "
         "Framed: the paper's figure, by the rules of the verdicts; colour: from no effect to it."
     )
-
-
-def short(key: str) -> str:
-    """Return the last part of an entry's key."""
-    return key.replace("/", ".").rpartition(".")[2]

@@ -78,6 +78,7 @@ def _bars(run: Run, axes: Axes, claim: Claim) -> None:
                 textcoords="offset points",
                 ha="center",
                 va="bottom",
+                bbox={"facecolor": "white", "alpha": 0.7, "linewidth": 0, "pad": 0.4},
             )
 
 

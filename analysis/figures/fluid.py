@@ -26,7 +26,7 @@ def draw(found: dict[str, Any]) -> Figure:
         level.plot(times_s, arm["fluid_level"], color="#d55e00", linestyle="--")
         error = arm["errors"].get(CONGESTED, {}).get("error")
         shown = "n/a" if error is None else f"{100 * error:.1f} %"
-        queue.set_title(f"{arm['arm']}: error under congestion {shown}", fontsize=7)
+        queue.set_title(f"{arm['arm']}\nerror under congestion {shown}", fontsize=7)
         level.set(xlabel="time in the episode (s)", ylim=(-0.03, 1.03))
         for phase in found["phases"]:
             if phase["name"] == CONGESTED:

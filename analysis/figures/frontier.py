@@ -7,6 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from analysis.figures import style
+from analysis.figures.names import write_names
 from analysis.ranking.best import MEASURES
 from analysis.ranking.front import comparable, front
 
@@ -16,8 +17,6 @@ COSTS = (
     ("congested_e2e_mean_s", "e2e latency under congestion, mean (s)"),
     ("energy_j_per_good_request", "energy a good request (J)"),
 )
-NAME_WIDTH, NAME_HEIGHT = 0.13, 0.04
-"""Of a written name, as shares of a panel."""
 
 
 def draw(found: Values) -> Figure:
@@ -25,9 +24,10 @@ def draw(found: Values) -> Figure:
     figure, panels = plt.subplots(
         len(MEASURES), len(COSTS), sharey="row", sharex="col", figsize=(WIDE_IN, 4.6)
     )
+    marks = []
     for panel_row, (quality, name) in zip(panels, MEASURES.items(), strict=True):
         for panel, (cost, _) in zip(panel_row, COSTS, strict=True):
-            _panel(panel, found["arms"], quality, cost)
+            marks.append((panel, _panel(panel, found["arms"], quality, cost)))
             panel.grid(visible=True, alpha=0.5)
         panel_row[0].set_ylabel(name)
     for panel, (_, label) in zip(panels[-1], COSTS, strict=True):
@@ -37,18 +37,24 @@ def draw(found: Values) -> Figure:
         f"{found['source'].capitalize()}, {found['repeats']} repeats; answers: "
         f"{found['response_source']}. Dotted: arms that always ask for one length. Filled, and the "
         "line: no other arm is as good in both. Arms that lose more than 1 % of their requests "
-        "are left out, and names that would cover others.",
+        "are left out, and names that find no room.",
         [f"INVALID RUN: {reason}" for reason in found["invalid_reasons"][:1]],
         source=found["source"],
     )
+    figure.draw_without_rendering()
+    for panel, named in marks:
+        write_names(panel, named)
     return figure
 
 
-def _panel(panel: Axes, arms: list[Values], quality: str, cost: str) -> None:
+def _panel(
+    panel: Axes, arms: list[Values], quality: str, cost: str
+) -> list[tuple[str, float, float]]:
+    """Draw marks and lines; return names and places of the marks, those of the front first."""
     shown = [one for one in arms if comparable(one, quality, cost)]
     if not shown:
         style.not_measured(panel, "front", "no arm has both quantities")
-        return
+        return []
     best = front(arms, quality, cost)
     names = {one["arm"] for one in best}
     fixed = sorted((one for one in shown if one["arm"].startswith("static_")), key=_words)
@@ -59,29 +65,10 @@ def _panel(panel: Axes, arms: list[Values], quality: str, cost: str) -> None:
         fill = "full" if one["arm"] in names else "none"
         panel.plot(x, y, color="0.15", marker="o", markersize=3.5, fillstyle=fill)
     style.log_seconds(panel, "x")
-    _write_names(panel, [*best, *(one for one in shown if one["arm"] not in names)], quality, cost)
-
-
-def _write_names(panel: Axes, arms: list[Values], quality: str, cost: str) -> None:
-    """Write the arms' names beside their marks, the first ones first, where there is room."""
-    panel.autoscale_view()
-    to_axes = panel.transData + panel.transAxes.inverted()
-    taken: list[tuple[float, float]] = []
-    for one in arms:
-        point = (float(one[cost]), float(one[quality]["value"]))
-        x, y = to_axes.transform(point)
-        if any(abs(x - a) < NAME_WIDTH and abs(y - b) < NAME_HEIGHT for a, b in taken):
-            continue
-        taken.append((float(x), float(y)))
-        at_the_edge = x > 1 - NAME_WIDTH
-        panel.annotate(
-            one["arm"],
-            point,
-            xytext=(-2.5 if at_the_edge else 2.5, 2.0),
-            textcoords="offset points",
-            ha="right" if at_the_edge else "left",
-            fontsize=5.5,
-        )
+    return [
+        (one["arm"], float(one[cost]), float(one[quality]["value"]))
+        for one in [*best, *(one for one in shown if one["arm"] not in names)]
+    ]
 
 
 def _words(one: Values) -> float:

@@ -14,6 +14,7 @@ from matplotlib.patches import Rectangle
 
 from analysis.figures import style
 from analysis.grid.results import flat
+from analysis.plain import last_part
 
 CLAIMS = {
     "end-to-end latency": ("e2e latency, times lower", 8.0, 1.0),
@@ -67,12 +68,11 @@ def _map(rows: pd.DataFrame, axes: list[str]) -> Figure:
             _heat(axes_, some, across, down, claim, factor=factor, paper=paper)
             if number == 0:
                 axes_.set_title(title, fontsize=7)
-        place = "\n".join(
-            f"{n.rpartition('.')[2]}={v}" for n, v in zip(others, values, strict=True)
-        )
-        panel_row[0].set_ylabel(f"{down.rpartition('.')[2]}" + (f"\n({place})" if place else ""))
+        place = [f"{last_part(name)}\n{value}" for name, value in zip(others, values, strict=True)]
+        panel_row[0].set_ylabel("\n".join(place), fontsize=style.MARK_PT)
     for axes_ in panels[-1]:
-        axes_.set_xlabel(across.rpartition(".")[2])
+        axes_.set_xlabel(last_part(across))
+    figure.supylabel(last_part(down))
     return figure
 
 
@@ -138,7 +138,7 @@ def _line(rows: pd.DataFrame, axis: str) -> Figure:
         panel.set_title(title, loc="left", fontsize=7)
         panel.grid(visible=True, alpha=0.5)
     panels[-1].set_xticks(at, [_text(value) for value in rows[axis]], fontsize=7)
-    panels[-1].set_xlabel(axis)
+    panels[-1].set_xlabel(last_part(axis))
     return figure
 
 

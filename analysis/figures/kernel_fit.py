@@ -26,11 +26,14 @@ def draw(steps: pd.DataFrame, errors: NDArray[np.float64], title: str) -> Figure
             linestyle="none",
             label=f"{kind} ({some.sum()})",
         )
-    axes.set(xscale="log", xlabel="step time (ms)", ylabel="fitted / given - 1")
+    style.log_seconds(axes, "x")
+    axes.set(xlabel="step time (ms)", ylabel="fitted / given - 1")
     axes.set_title(title, loc="left")
     axes.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
     handles, labels = axes.get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside upper center", ncols=3)
+    figure.legend(
+        handles, labels, loc="outside upper center", ncols=3, columnspacing=1.0, handletextpad=0.1
+    )
     style.caption_lines(
         figure,
         "Kernel times composed from measured kernels, not measured steps of a server.",

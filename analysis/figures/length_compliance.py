@@ -5,7 +5,6 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import NullLocator
 
 from analysis.figures import style
 from analysis.frames import Run
@@ -60,9 +59,8 @@ def draw_answers(figure: Figure, axes: Axes, answers: pd.DataFrame) -> None:
     axes.plot(asked, rows["mean"], color="0.1", marker="o", markersize=3, label="mean")
     axes.plot(asked, asked, color=style.COLOURS[0], ls="--", linewidth=0.8, label="as asked")
     style.log_seconds(axes, "y")
-    axes.set(xlabel="words asked for", ylabel="words written", xscale="log")
-    axes.set_xticks(asked, [f"{words:g}" for words in asked])
-    axes.xaxis.set_minor_locator(NullLocator())
+    style.log_at(axes, "x", asked.tolist(), most=9)
+    axes.set(xlabel="words asked for", ylabel="words written")
     figure.legend(loc="outside upper center", ncols=3)
 
 

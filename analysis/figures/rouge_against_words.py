@@ -16,13 +16,15 @@ BIN_FACTOR = 1.25
 """Longest over shortest answer of one bin of lengths."""
 
 
-def draw(run: Run) -> Figure:
-    """Draw ROUGE-1 of all distinct texts by length, and where each arm stands on it."""
+def draw(run: Run) -> Figure | None:
+    """Draw ROUGE-1 of all texts by length, and where each arm stands; None for another score."""
+    texts = run.quality
+    if texts is not None and f"{METRIC}_f1" not in texts:
+        return None
     figure, (scores, relative) = plt.subplots(
         2, 1, sharex=True, height_ratios=(2, 1), figsize=(style.WIDTH_IN, 3.1)
     )
-    texts = run.quality
-    if texts is None or f"{METRIC}_f1" not in texts:
+    if texts is None:
         style.not_measured(scores, "ROUGE", "the answers were not scored")
         style.not_measured(relative, "ROUGE / random sentences", "the answers were not scored")
         style.caption(run, figure, "ROUGE not measured.")

@@ -1,5 +1,6 @@
 """Sensitivity: quantities of every arm over the axes of small grids, a figure for each grid."""
 
+import textwrap
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,10 +11,13 @@ from matplotlib.figure import Figure
 
 from analysis.figures import style
 from analysis.grid.present import text
+from analysis.plain import last_part
 from analysis.sensitivity.present import arms_at
 from analysis.sensitivity.quantities import QUANTITIES, Quantity
 
 Values = dict[str, Any]
+TITLES = 120
+"""Characters of all panels' titles side by side."""
 
 
 def draw(found: Values) -> Iterator[tuple[str, Figure]]:
@@ -42,14 +46,19 @@ def grid_figure(found: Values, name: str, axes: dict[str, list[Any]]) -> Figure:
         at = [arms_at(found, common | row | {across: value}) for value in axes[across]]
         for panel, quantity in zip(panel_row, names, strict=True):
             _lines(panel, at, quantity, QUANTITIES[quantity])
-            ticks = [f"{v:g}" if isinstance(v, float) else text(v) for v in axes[across]]
+            ticks = [
+                style.plain_number(value) if isinstance(value, float) else text(value)
+                for value in axes[across]
+            ]
             panel.set_xticks(range(len(at)), ticks, fontsize=6)
         for key, value in row.items():
-            panel_row[0].set_ylabel(f"{_short(key)} {text(value)}")
+            panel_row[0].set_ylabel(f"{last_part(key)} {text(value)}")
     for panel, quantity in zip(panels[0], names, strict=True):
-        panel.set_title(QUANTITIES[quantity].label.replace(", ", ",\n"), fontsize=6.5)
-    for panel in panels[-1]:
-        panel.set_xlabel(_short(across))
+        panel.set_title(
+            textwrap.fill(QUANTITIES[quantity].label, TITLES // len(names)), fontsize=6.5
+        )
+    # Of a grid of one axis the name says what it is.
+    figure.supxlabel(last_part(across) if second else name)
     handles, labels = panels[0, 0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside upper center", ncols=len(labels))
     repeats = min((point["repeats"] for point in found["points"]), default=0)
@@ -78,7 +87,3 @@ def _lines(panel: Axes, at: list[list[Values]], name: str, quantity: Quantity) -
     if quantity.logarithmic:
         style.log_seconds(panel, "y")
     panel.grid(visible=True, alpha=0.5)
-
-
-def _short(key: str) -> str:
-    return key.replace("/", ".").rpartition(".")[2]

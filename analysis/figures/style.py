@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
-from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+from matplotlib.ticker import FixedLocator, FuncFormatter, Locator, LogLocator, NullLocator
 
 from analysis.frames import Run, few
 from analysis.prefix_caching import found_in, in_words
@@ -59,6 +60,7 @@ RC: dict[Any, Any] = {
     "font.size": TYPE_PT,
     "axes.labelsize": TYPE_PT,
     "axes.titlesize": TYPE_PT,
+    "figure.labelsize": TYPE_PT,
     "legend.fontsize": TYPE_PT,
     "xtick.labelsize": TYPE_PT,
     "ytick.labelsize": TYPE_PT,
@@ -79,6 +81,8 @@ RC: dict[Any, Any] = {
     "ytick.major.size": 2.5,
     "legend.frameon": False,
     "text.parse_math": False,  # a name with dollar signs is a name
+    "axes.formatter.useoffset": False,  # no number is to be added to those of an axis,
+    "axes.formatter.limits": (-9, 9),  # nor do they want a factor
     "pdf.fonttype": 42,  # text stays text
     "svg.fonttype": "none",
     "svg.hashsalt": "bellman",  # else equal records give unequal files
@@ -172,11 +176,33 @@ def time_axis(run: Run, axes: Axes) -> None:
 
 def log_seconds(axes: Axes, which: str) -> None:
     """Make an axis logarithmic with plain numbers at 1, 2 and 5 of each decade."""
+    _logarithmic(axes, which, LogLocator(base=10, subs=(1.0, 2.0, 5.0)))
+
+
+def log_at(axes: Axes, which: str, numbers: Sequence[float], most: int = 8) -> None:
+    """Make an axis logarithmic with plain numbers at those that were measured, which it is left to.
+
+    Of numbers so near to each other that more than `most` would find a place some are left out.
+    """
+    known = sorted(set(numbers))
+    shown = known[:1]
+    for number in known[1:]:
+        if number >= shown[-1] * (known[-1] / known[0]) ** (1 / most):
+            shown.append(number)
+    _logarithmic(axes, which, FixedLocator(shown))
+
+
+def _logarithmic(axes: Axes, which: str, at: Locator) -> None:
     axis = axes.yaxis if which == "y" else axes.xaxis
     axes.set(**{f"{which}scale": "log"})
-    axis.set_major_locator(LogLocator(base=10, subs=(1.0, 2.0, 5.0)))
-    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axis.set_major_locator(at)
+    axis.set_major_formatter(FuncFormatter(lambda value, _: plain_number(value)))
     axis.set_minor_locator(NullLocator())
+
+
+def plain_number(value: float) -> str:
+    """Return a number's digits, without an exponent."""
+    return np.format_float_positional(float(f"{value:.6g}"), trim="-")
 
 
 def not_measured(axes: Axes, what: str, reason: str) -> None:
@@ -232,7 +258,11 @@ def caption_lines(
     share = ((len(lines) + bool(source)) * line_in + 0.03) / height_in
     engine = figure.get_layout_engine()
     assert isinstance(engine, ConstrainedLayoutEngine)
-    engine.set(rect=(0, share, 1, 1 - share))
+    above = share
+    if figure.get_supxlabel():  # else it would stand among the lines
+        figure.supxlabel(figure.get_supxlabel(), y=share)
+        above += TYPE_PT * 1.6 / 72 / height_in
+    engine.set(rect=(0, above, 1, 1 - above))
     if source:
         _write(figure, 0.02, [source], "0.35", "normal")
     if lines:

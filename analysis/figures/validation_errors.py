@@ -3,7 +3,7 @@
 import matplotlib.pyplot as plt
 import pandas as pd
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, NullLocator, PercentFormatter
+from matplotlib.ticker import PercentFormatter
 
 from analysis.figures import style
 from analysis.validation.errors import AS_IT_IS, METRICS, TARGETS
@@ -34,13 +34,11 @@ def draw(frame: pd.DataFrame) -> Figure:
                     linestyle="none",
                     label=f"{group[0]}, {group[1]}" if role == "judged" else None,
                 )
-        axes.set(ylabel="error", xscale="log")
+        axes.set_ylabel("error")
         axes.set_title(METRICS[metric], loc="left")
         axes.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
     bottom = panels[-1, 0]
-    bottom.set_xticks(sorted(rows["max_num_seqs"].unique()))
-    bottom.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    bottom.xaxis.set_minor_locator(NullLocator())
+    style.log_at(bottom, "x", rows["max_num_seqs"].tolist(), most=20)
     bottom.tick_params(axis="x", labelrotation=60)
     bottom.set_xlabel("batch limit (max_num_seqs)")
     handles, labels = panels[0, 0].get_legend_handles_labels()

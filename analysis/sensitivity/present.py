@@ -11,7 +11,7 @@ from rich.table import Table
 
 from analysis import read
 from analysis.grid.present import text
-from analysis.plain import add_row
+from analysis.plain import add_row, last_part
 from analysis.prefix_caching import in_words
 from analysis.sensitivity.quantities import QUANTITIES
 from analysis.sensitivity.results import RESULTS, write_results
@@ -60,7 +60,7 @@ def grid_table(found: Values, name: str) -> Table:
     )
     drawn = [key for key, values in axes.items() if len(values) > 1]
     for key in drawn:
-        table.add_column(key.replace("/", ".").rpartition(".")[2], justify="right")
+        table.add_column(last_part(key), justify="right")
     table.add_column("arm")
     for quantity in shown:
         table.add_column(quantity.label, justify="right", overflow="fold")
