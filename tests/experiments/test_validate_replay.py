@@ -77,9 +77,9 @@ LIMITS = (
 @pytest.mark.slow
 @pytest.mark.alone
 async def test_replays_what_a_real_server_served(tmp_path):
-    """Four places, 10 ms a word: the simulation must find the same queue."""
+    """Four places, 30 ms a word: the simulation must find the same queue."""
     async with child_server([MOCK]) as url:
-        behaviour = {"obeys": True, "places": 4, "ttft_s": 0.02, "gap_s": 0.01}
+        behaviour = {"obeys": True, "places": 4, "ttft_s": 0.02, "gap_s": 0.03}
         folder = await run_replay(url, behaviour, tmp_path / "run")
     comparisons = json.loads((folder / "validation.json").read_text())
     found = {(row["arm"], row["metric"]): row for row in comparisons}
@@ -89,7 +89,7 @@ async def test_replays_what_a_real_server_served(tmp_path):
         assert abs(found[arm, "e2e mean"]["error"]) < 0.3
     assert (folder / "figures" / "replay_latency.png").exists()
     (fit,) = [cell.content for cell in read_plan(folder) if cell.kind == "FitCell"]
-    assert fit["step_time"]["floor_ms"] == pytest.approx(10, rel=0.3)
+    assert fit["step_time"]["floor_ms"] == pytest.approx(30, rel=0.3)
     assert [batch["requests"] for batch in fit["batches"]] == [1, 4, 10]
     assert len(fit["drift"]) == 3
     assert max(map(abs, fit["drift"])) < 0.5
@@ -110,8 +110,8 @@ async def run_replay(url: str, behaviour: dict[str, object], folder: Path) -> Pa
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "run.py", REPLAY, "engine=openai", f"engine.base_url={url}"),
         *("model=mock", "energy=none", f"folder={folder}", *LIMITS),
-        *("arrivals.capacity_rps=6", "arrivals.overload=2", "arrivals.warmup_s=1"),
-        *("arrivals.calm_s=2", "arrivals.congested_s=10", "arrivals.recovery_s=2"),
+        *("arrivals.capacity_rps=2", "arrivals.overload=2", "arrivals.warmup_s=1"),
+        *("arrivals.calm_s=2", "arrivals.congested_s=15", "arrivals.recovery_s=2"),
         *("application.default_words=53", "congestion.q_high=12", "repeats=1"),
         *("corpus.limit_documents=3", "drain_s=60", "signal.period_s=0.2"),
     )
