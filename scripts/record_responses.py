@@ -5,8 +5,10 @@
         --output bellman/data/bank_smollm2_135m_aclsum.parquet
 
 Any OpenAI-compatible server will do. Each answer is appended to a journal as it comes, so the same
-command carries on after an interruption; the parquet file is written at the end. Documents go out
-one after the other with all their lengths, so that a prefix cache reads each only once.
+command carries on after an interruption; the parquet file is written at the end. A bank that is
+there already keeps its answers: what else is asked for, `--concise` or other lengths, is added, and
+its metadata say when (`added`). Documents go out one after the other with all their lengths, so
+that a prefix cache reads each only once.
 """
 
 import argparse
@@ -33,7 +35,7 @@ from bellman.engines.openai.fetch import NoReply, fetch
 from bellman.engines.openai.session import ChatServer, OpenAISession
 from bellman.errors import RunError
 from bellman.records import JsonLinesWriter, read_json_lines, write_json
-from bellman.responses.recorded import RECORDED_RESPONSES, write_recorded
+from bellman.responses.recorded import RECORDED_RESPONSES, read_recorded, write_recorded
 from bellman.words import count_words
 
 LADDER = [round(300 / 2 ** (k / 2)) for k in range(9)]
@@ -45,6 +47,9 @@ CONCISE_TOKENS = 1024
 """`max_tokens` where no number of words is asked for."""
 TIMEOUT_S = 3600.0
 PROVENANCE = "bellman_provenance.json"
+
+Row = dict[str, Any]
+"""Of the bank, as `RECORDED_RESPONSES` has it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,17 +85,36 @@ def load_corpus(name: str, overrides: list[str]) -> Corpus:
     return corpus
 
 
-def journal_of(output: Path, metadata: dict[str, Any]) -> Path:
-    """Return the journal of this bank; refuse one that was begun under other conditions."""
+def journal_of(output: Path) -> Path:
+    """Return the journal of this bank; its conditions are beside it."""
     journal = Path("outputs") / "banks" / f"{output.stem}.jsonl"
-    conditions = journal.with_suffix(".json")
     journal.parent.mkdir(parents=True, exist_ok=True)
-    if not conditions.exists():
-        write_json(metadata, conditions)
-    elif (begun := json.loads(conditions.read_text())) != metadata:
-        other = [key for key in metadata if begun.get(key) != metadata[key]]
-        raise RunError(f"{journal} was recorded with another {', '.join(other)}: move it away")
     return journal
+
+
+def conditions_of(journal: Path, conditions: dict[str, Any]) -> dict[str, Any]:
+    """Write under which conditions the journal is recorded and return all of them."""
+    beside = journal.with_suffix(".json")
+    if beside.exists():
+        conditions = both(journal, json.loads(beside.read_text()), conditions)
+    write_json(conditions, beside)
+    return conditions
+
+
+def bank_of(output: Path) -> tuple[list[Row], dict[str, Any]]:
+    """Return rows and metadata of the bank as it is."""
+    if not output.exists():
+        return [], {}
+    table, metadata = read_recorded(output)
+    return table.to_pylist(), metadata
+
+
+def both(file: Path, begun: dict[str, Any], now: dict[str, Any]) -> dict[str, Any]:
+    """Return the conditions of answers old and new; raises `RunError` where one is another."""
+    other = [key for key in begun.keys() & now.keys() if begun[key] != now[key]]
+    if other:
+        raise RunError(f"{file} was recorded with another {', '.join(sorted(other))}: move it away")
+    return begun | now
 
 
 def request_of(index: int, question: Question) -> Request:
@@ -184,9 +208,11 @@ async def run(arguments: argparse.Namespace) -> str:
         asks.append(None)
         metadata["concise_prompt_template"] = CONCISE_TEMPLATE
         metadata["concise_max_tokens"] = CONCISE_TOKENS
-    journal = journal_of(arguments.output, metadata)
-    known = read_json_lines(journal, RECORDED_RESPONSES) if journal.exists() else None
-    done = set() if known is None else {answer_key(row) for row in known.to_pylist()}
+    before, as_it_was = bank_of(arguments.output)
+    both(arguments.output, as_it_was, metadata)
+    journal = journal_of(arguments.output)
+    as_recorded = as_it_was | conditions_of(journal, metadata)
+    done = {answer_key(row) for row in [*before, *rows_of(journal)]}
     questions = [
         Question(document.document_id, document.text, asked_words)
         for document in corpus.documents
@@ -196,21 +222,37 @@ async def run(arguments: argparse.Namespace) -> str:
     server = ChatServer(root_url, served, TIMEOUT_S, decoding)
     with JsonLinesWriter(journal) as writer:
         await record(server, questions, writer, arguments.concurrency)
-    table = in_order(read_json_lines(journal, RECORDED_RESPONSES), corpus, asks)
-    recorded_utc = datetime.now(UTC).isoformat(timespec="seconds")
-    write_recorded(table, {**metadata, "recorded_utc": recorded_utc}, arguments.output)
-    return f"{arguments.output}: {table.num_rows} answers, {len(questions)} of them new"
+    rows = {answer_key(row): row for row in [*rows_of(journal), *before]}
+    new = [key for key in rows if key not in {answer_key(row) for row in before}]
+    if new:
+        now_utc = datetime.now(UTC).isoformat(timespec="seconds")
+        if before:
+            asked = list(dict.fromkeys(asked_words for _, asked_words in new))
+            entry = {"recorded_utc": now_utc, "asked_words": asked, "answers": len(new)}
+            as_recorded["added"] = [*as_it_was.get("added", []), entry]
+        else:
+            as_recorded["recorded_utc"] = now_utc
+        write_recorded(in_order(rows, corpus), as_recorded, arguments.output)
+    return f"{arguments.output}: {len(rows)} answers, {len(questions)} of them new"
 
 
-def answer_key(row: dict[str, Any]) -> tuple[str, int | None]:
+def rows_of(journal: Path) -> list[Row]:
+    """Return the answers of a journal."""
+    if not journal.exists():
+        return []
+    rows: list[Row] = read_json_lines(journal, RECORDED_RESPONSES).to_pylist()
+    return rows
+
+
+def answer_key(row: Row) -> tuple[str, int | None]:
     """Return what an answer is looked up by."""
     return row["document_id"], row["asked_words"]
 
 
-def in_order(table: pa.Table, corpus: Corpus, asked_words: list[int | None]) -> pa.Table:
-    """Sort the answers by document, in the corpus's order, and asked words."""
-    rows = {answer_key(row): row for row in table.to_pylist()}
-    keys = [(d.document_id, asked) for d in corpus.documents for asked in asked_words]
+def in_order(rows: dict[tuple[str, int | None], Row], corpus: Corpus) -> pa.Table:
+    """Sort the answers by document, in the corpus's order, the longest first, concise last."""
+    place = {document.document_id: number for number, document in enumerate(corpus.documents)}
+    keys = sorted(rows, key=lambda key: (place[key[0]], -(key[1] or 0)))
     return pa.Table.from_pylist([rows[key] for key in keys], schema=RECORDED_RESPONSES)
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import shutil
 import sys
 from pathlib import Path
 
@@ -49,10 +50,6 @@ async def test_records_resumes_and_is_what_the_simulated_engine_reads(tmp_path):
         assert len(journal.read_text().splitlines()) == 3
 
         await behave(url, obeys=True)
-        status, _, errors = await record(tmp_path, url, "--concise")
-        assert status == 1
-        assert "was recorded with another concise_prompt_template" in errors
-
         status, output, _ = await record(tmp_path, f"{url}/v1")
         assert (status, output.strip()) == (0, "bank.parquet: 4 answers, 1 of them new")
 
@@ -82,6 +79,37 @@ async def test_the_prompt_without_a_number_is_recorded_where_asked_for(tmp_path)
     assert metadata["concise_prompt_template"] == CONCISE_TEMPLATE
     assert table["asked_words"].to_pylist() == [40, 20, None] * 2
     assert table["words"].to_pylist() == [40, 20, 3] * 2
+
+
+@pytest.mark.slow
+async def test_answers_are_added_to_a_bank_that_is_there_and_none_of_its_own_change(tmp_path):
+    async with child_server([MOCK]) as url:
+        await behave(url, obeys=True, chunks=["so", " it", " is"])
+        status, output, _ = await record(tmp_path, url)
+        assert (status, output.strip()) == (0, "bank.parquet: 4 answers, 4 of them new")
+        before, made = read_recorded(tmp_path / "bank.parquet")
+
+        shutil.rmtree(tmp_path / "outputs")  # as on another machine: only the bank is there
+        status, output, _ = await record(tmp_path, url, "--concise")
+        assert (status, output.strip()) == (0, "bank.parquet: 6 answers, 2 of them new")
+        content = (tmp_path / "bank.parquet").read_bytes()
+        status, output, _ = await record(tmp_path, url)
+        assert (status, output.strip()) == (0, "bank.parquet: 6 answers, 0 of them new")
+        assert (tmp_path / "bank.parquet").read_bytes() == content
+
+        shutil.rmtree(tmp_path / "outputs")
+        status, _, errors = await record(tmp_path, url, "--sampling", '{"temperature": 1.0}')
+        assert (status, errors.count("\n")) == (1, 1)
+        assert "bank.parquet was recorded with another decoding" in errors
+        assert (tmp_path / "bank.parquet").read_bytes() == content
+
+    table, metadata = read_recorded(tmp_path / "bank.parquet")
+    assert [row for row in table.to_pylist() if row["asked_words"]] == before.to_pylist()
+    assert table["asked_words"].to_pylist() == [40, 20, None] * 2
+    (added,) = metadata["added"]
+    assert (added["asked_words"], added["answers"]) == ([None], 2)
+    assert metadata["concise_prompt_template"] == CONCISE_TEMPLATE
+    assert {key: metadata[key] for key in made} == made
 
 
 @pytest.mark.slow
