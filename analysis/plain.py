@@ -1,11 +1,38 @@
-"""Text of terminal tables: numbers as they are read, and rows whose text is shown as it is."""
+"""Terminal tables: their one look, numbers as they are read, rows whose text is shown as it is."""
 
+from collections.abc import Collection, Sequence
 from typing import Any
 
+from rich import box
+from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
 NOT_MEASURED = "n/a"
+MANY_COLUMNS = 7
+"""More than these stand one character apart."""
+
+
+def plain_table(title: str | None, columns: Sequence[str], left: Collection[str]) -> Table:
+    """Return a table without lines between columns: it must fit a narrow terminal.
+
+    The columns in `left` hold words, the others numbers. No arm's name is broken.
+    """
+    table = Table(
+        title=None if title is None else escape(title),
+        title_justify="left",
+        box=box.SIMPLE_HEAD,
+        padding=0 if len(columns) > MANY_COLUMNS else (0, 1, 0, 0),
+        show_edge=False,
+    )
+    for name in columns:
+        table.add_column(
+            escape(name),
+            justify="left" if name in left else "right",
+            overflow="fold",
+            no_wrap=name == "arm",
+        )
+    return table
 
 
 def add_row(table: Table, *cells: str | Text, **options: Any) -> None:

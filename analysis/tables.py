@@ -2,14 +2,12 @@
 
 from pathlib import Path
 
-from rich import box
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
 from analysis import read, rows
-from analysis.plain import add_row
+from analysis.plain import add_row, plain_table
 from analysis.rows import Values
 from analysis.together import ENERGY
 
@@ -74,9 +72,8 @@ def print_arms(summary: Values, console: Console) -> None:
 def claims_table(claims: list[Values], summary: Values) -> Table:
     """Build the table of the paper's claims, with the other readings of the one about energy."""
     arms = f"{claims[0]['treatment']} against {summary['baseline']}"
-    table = _plain_table(f"claims of the paper: {arms} ({summary['source']})")
-    for name in ("claim", "paper", "ours [95 % interval]", "verdict"):
-        table.add_column(name, overflow="fold")
+    names = ("claim", "paper", "ours [95 % interval]", "verdict")
+    table = plain_table(f"claims of the paper: {arms} ({summary['source']})", names, left=names)
     for claim in claims:
         readings = [one for one in claim["companions"] if claim["claim"] == ENERGY]
         name = claim["claim"] + (", window" if claim["claim"] == ENERGY else "")
@@ -92,17 +89,6 @@ def _add_claim(table: Table, name: Text, paper: str, entry: Values) -> None:
     add_row(table, name, paper, rows.estimate(entry), verdict)
 
 
-def _plain_table(title: str | None = None) -> Table:
-    """Return a table without lines between columns: it must fit a narrow terminal."""
-    return Table(
-        title=None if title is None else escape(title),
-        title_justify="left",
-        box=box.SIMPLE_HEAD,
-        padding=(0, 1, 0, 0),
-        show_edge=False,
-    )
-
-
 def _two_lines(estimate: str) -> Text:
     """Put the interval under the value: the table must fit a narrow terminal."""
     return Text(estimate.replace(" [", "\n["))
@@ -111,9 +97,7 @@ def _two_lines(estimate: str) -> Text:
 def comparisons_table(comparisons: list[list[str]], summary: Values) -> Table:
     """Build the table of all treatments: a row each, its estimate of each claim."""
     title = f"every arm against {summary['baseline']} ({summary['source']})"
-    table = Table(title=escape(title), title_justify="left")
-    for name in comparisons[0]:
-        table.add_column(name, overflow="fold")
+    table = plain_table(title, comparisons[0], left=comparisons[0])
     for arm, *cells in comparisons[1:]:
         add_row(table, arm, *map(_two_lines, cells), end_section=True)
     return table
@@ -122,10 +106,7 @@ def comparisons_table(comparisons: list[list[str]], summary: Values) -> Table:
 def arms_table(summary: Values, names: tuple[str, ...]) -> Table:
     """Build a table of the arms, one row each: warm-up left out, complete repeats together."""
     header, *body = rows.arm_table(summary, names)
-    table = _plain_table()
-    table.add_column(header[0], overflow="fold")
-    for name in header[1:]:
-        table.add_column(name, justify="right", overflow="fold")
+    table = plain_table(None, header, left=header[:1])
     for row in body:
         add_row(table, *row)
     return table

@@ -3,7 +3,6 @@
 from pathlib import Path
 
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 
 from analysis.capacity.points import ClosedPoint
@@ -18,13 +17,11 @@ from analysis.capacity.result import (
     unjudged_at,
 )
 from analysis.capacity.study import Study, load_study
-from analysis.plain import add_row
+from analysis.plain import NOT_MEASURED, add_row, plain_table
 from analysis.prefix_caching import found_in, in_words
 from analysis.rows import good_share
 from analysis.summarize import jsonable
 from bellman.records import write_json
-
-NOT_MEASURED = "n/a"
 
 
 def capacity(folder: Path, console: Console, *, make: bool, draw: bool) -> None:
@@ -77,9 +74,8 @@ def draw_figures(found: Study, folder: Path) -> None:
 
 def closed_table(found: Study) -> Table:
     """Build the table of the closed loop."""
-    table = Table(title=escape(f"closed loop ({found.run.source})"), title_justify="left")
-    for name in ("arm", "clients", "throughput/s", "L", "W s", "L off by", "test s"):
-        table.add_column(name, justify="left" if name == "arm" else "right")
+    names = ("arm", "clients", "throughput/s", "L", "W s", "L off by", "test s")
+    table = plain_table(f"closed loop ({found.run.source})", names, left=("arm",))
     for arm in found.run.arms:
         points = found.closed_of(arm)
         for point in points:
@@ -116,17 +112,13 @@ def little_line(found: Study) -> str:
 
 def open_table(found: Study) -> Table:
     """Build the table of the open loop: what users wait, and how many of them are served well."""
-    table = Table(
-        title=escape(
-            f"open loop, {found.open_length_s:g} s a point; good: {found.slo.in_words} "
-            f"({found.run.source})"
-        ),
-        title_justify="left",
-        padding=(0, 0, 0, 0),  # nine columns in 80 characters
+    names = ("arm", "offer/s", "/cap.", "thru/s", "good/s", "good", "lost", "mean s", "p99 s")
+    table = plain_table(
+        f"open loop, {found.open_length_s:g} s a point; good: {found.slo.in_words} "
+        f"({found.run.source})",
+        names,
+        left=("arm",),
     )
-    names = ["arm", "offer/s", "/cap.", "thru/s", "good/s", "good", "lost", "mean s", "p99 s"]
-    for name in names:
-        table.add_column(name, justify="left" if name == "arm" else "right")
     for arm in found.run.arms:
         points = found.open_of(arm)
         for point in points:
@@ -148,11 +140,9 @@ def open_table(found: Study) -> Table:
 
 def offered_table(found: Study) -> Table:
     """Build the table that says whether the load was what it was meant to be."""
-    table = Table(
-        title=escape(f"was it sent as offered? ({found.run.source})"), title_justify="left"
-    )
-    for name in ("arm", "offered/s", "achieved/s", "e2e s", "service s", "lag p99 ms", "load"):
-        table.add_column(name, justify="left" if name in ("arm", "load") else "right")
+    names = ("arm", "offered/s", "achieved/s", "e2e s", "service s", "lag p99 ms", "load")
+    title = f"was it sent as offered? ({found.run.source})"
+    table = plain_table(title, names, left=("arm", "load"))
     for arm in found.run.arms:
         points = found.open_of(arm)
         for point in points:
@@ -172,17 +162,14 @@ def offered_table(found: Study) -> Table:
 
 def scale_table(found: Study) -> Table:
     """Build the table of the highest good rates under multiples of the limits."""
-    table = Table(
-        title=escape(
-            f"highest rate with {found.slo_attainment:.0%} good, by SLO, "
-            f"{found.open_length_s:g} s a point ({found.run.source})"
-        ),
-        title_justify="left",
-    )
     arms, treatments = found.run.arms, found.run.treatments
     names = ["x SLO", "ttft s", "tpot s", "e2e s", *(f"{arm} /s" for arm in arms)]
-    for name in (*names, *(f"{arm} gain" for arm in treatments)):
-        table.add_column(escape(name), justify="right")
+    table = plain_table(
+        f"highest rate with {found.slo_attainment:.0%} good, by SLO, "
+        f"{found.open_length_s:g} s a point ({found.run.source})",
+        [*names, *(f"{arm} gain" for arm in treatments)],
+        left=(),
+    )
     for scale in found.open_by_scale:
         row = by_scale(found, scale)
         rates, gains, open_ended = row["highest_slo_rate_rps"], row["gain"], row["no_limit_found"]

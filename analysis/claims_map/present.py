@@ -3,14 +3,14 @@
 from pathlib import Path
 from typing import Any
 
-from rich import box
 from rich.console import Console
 from rich.table import Table
 
 from analysis import read
 from analysis.claims_map import why
 from analysis.claims_map.results import ENERGY, LATENCY, RESULTS, SERVED, write_results
-from analysis.plain import add_row
+from analysis.grid.points import print_invalid
+from analysis.plain import add_row, plain_table
 from analysis.prefix_caching import in_words
 from bellman.records import write_text
 
@@ -31,9 +31,7 @@ def claims_map(folder: Path, console: Console, *, make: bool, draw: bool) -> Non
         target = style.begin(folder)
         for name, figure in maps.draw(found):
             style.save(figure, target, name)
-    for point in found["points"]:
-        for reason in point["invalid_reasons"][:1]:
-            console.print(f"invalid: {point['axes']}: {reason}", style="bold red", markup=False)
+    print_invalid(found["points"], console)
     console.print(in_words(found.get("prefix_caching")), markup=False)
     console.print(counts_table(found))
     console.print(why.paragraph(found), markup=False)
@@ -45,17 +43,13 @@ def counts_table(found: dict[str, Any]) -> Table:
     points = found["points"]
     energy = why.names(points, ENERGY)
     first = [names[0] for unit in (LATENCY, SERVED) if (names := why.names(points, unit))]
-    table = Table(
-        title=f"points where a claim holds ({found['source']})",
-        title_justify="left",
-        box=box.SIMPLE_HEAD,
-        padding=(0, 1, 0, 0),
-    )
-    table.add_column("grid", overflow="fold")
     headers = [HEADERS[name] for name in first]
     headers += [f"energy,\n{why.place(name)}".replace("in the ", "") for name in energy]
-    for header in ["points", *headers, "all\nthree"]:
-        table.add_column(header, justify="right")
+    table = plain_table(
+        f"points where a claim holds ({found['source']})",
+        ["grid", "points", *headers, "all\nthree"],
+        left=("grid",),
+    )
     for name, axes in found["grids"].items():
         own = [point for point in points if set(point["axes"]) == set(axes)]
         counts = [why.count(own, reading) for reading in [*first, *energy]]

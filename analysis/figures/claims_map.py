@@ -13,7 +13,7 @@ from matplotlib.patches import Rectangle
 from analysis.claims_map import why
 from analysis.claims_map.results import ENERGY, LATENCY, SERVED
 from analysis.figures import style
-from analysis.grid.present import text as axis_text
+from analysis.grid.points import text as axis_text
 from analysis.plain import last_part
 from analysis.together import READINGS
 

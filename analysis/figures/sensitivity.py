@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from analysis.figures import style
-from analysis.grid.present import text
+from analysis.grid.points import text
 from analysis.plain import last_part
 from analysis.sensitivity.present import arms_at
 from analysis.sensitivity.quantities import QUANTITIES, Quantity

@@ -3,15 +3,13 @@
 from pathlib import Path
 from typing import Any
 
-from rich import box
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 
 from analysis import read
 from analysis.fluid.errors import results
 from analysis.frames import load_run
-from analysis.plain import add_row, number, percent
+from analysis.plain import add_row, number, percent, plain_table
 from analysis.prefix_caching import in_words
 from analysis.summarize import jsonable
 from bellman.records import write_json
@@ -44,13 +42,9 @@ def fluid(folder: Path, console: Console, *, make: bool, draw: bool) -> None:
 
 def errors_table(found: dict[str, Any]) -> Table:
     """Build the table: a row an arm and phase."""
-    table = Table(
-        title=escape(f"requests in the engine, fluid beside {found['source']}"),
-        title_justify="left",
-        box=box.SIMPLE_HEAD,
-    )
-    for name in ("arm", "phase", "simulated", "fluid", "largest", "fluid", "error"):
-        table.add_column(name, justify="left" if name in {"arm", "phase"} else "right")
+    names = ("arm", "phase", "simulated", "fluid", "largest", "fluid", "error")
+    title = f"requests in the engine, fluid beside {found['source']}"
+    table = plain_table(title, names, left=("arm", "phase"))
     for arm in found["arms"]:
         name = arm["arm"]
         for phase, error in arm["errors"].items():

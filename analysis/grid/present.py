@@ -1,6 +1,5 @@
 """What a finished grid shows: each claim at each point, as a table and as maps."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -8,8 +7,9 @@ from rich.console import Console
 from rich.table import Table
 
 from analysis import read, rows
+from analysis.grid.points import print_invalid, text
 from analysis.grid.results import RESULTS, write_results
-from analysis.plain import NOT_MEASURED, add_row
+from analysis.plain import NOT_MEASURED, add_row, last_part, plain_table
 from analysis.prefix_caching import in_words
 
 SHOWN = 40
@@ -26,9 +26,7 @@ def grid(folder: Path, console: Console, *, make: bool, draw: bool) -> None:
         target = style.begin(folder)
         for name, figure in grid_map.draw(found):
             style.save(figure, target, name)
-    for point in found["points"]:
-        for reason in point["invalid_reasons"][:1]:
-            console.print(f"invalid: {place(point)}: {reason}", style="bold red", markup=False)
+    print_invalid(found["points"], console)
     console.print(in_words(found.get("prefix_caching")), markup=False)
     console.print(points_table(found))
     left = len(found["points"]) - SHOWN
@@ -39,24 +37,13 @@ def grid(folder: Path, console: Console, *, make: bool, draw: bool) -> None:
     )
 
 
-def place(point: dict[str, Any]) -> str:
-    """Return where a point is: `arrivals.overload=1.2 ...`."""
-    return " ".join(f"{name}={text(value)}" for name, value in point["axes"].items())
-
-
-def text(value: Any) -> str:
-    """Return an axis' value as text."""
-    return value if isinstance(value, str) else json.dumps(value)
-
-
 def points_table(found: dict[str, Any]) -> Table:
     """Build the table: a row a point and treatment, a column an axis and a claim."""
-    table = Table(title=f"grid ({found['source']})", title_justify="left")
     names = list(dict.fromkeys(c["claim"] for p in found["points"] for c in p["claims"]))
-    for axis in found["axes"]:
-        table.add_column(axis.replace(".", ".\n"), justify="right")
-    for name in ["treatment", *names]:
-        table.add_column(name, overflow="fold")
+    short = [last_part(axis) for axis in found["axes"]]
+    axes = short if len(set(short)) == len(short) else found["axes"]
+    words = ["treatment", *names]
+    table = plain_table(f"grid ({found['source']})", [*axes, *words], left=words)
     for point in found["points"][:SHOWN]:
         where = [text(point["axes"].get(axis)) for axis in found["axes"]]
         for treatment in dict.fromkeys(claim["treatment"] for claim in point["claims"]):

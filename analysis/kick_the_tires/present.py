@@ -10,7 +10,7 @@ from rich.text import Text
 from analysis import read
 from analysis.frames import load_run
 from analysis.kick_the_tires.checks import Check, checks
-from analysis.plain import add_row
+from analysis.plain import add_row, plain_table
 from analysis.summarize import summarize
 from bellman.records import write_json
 
@@ -50,9 +50,8 @@ def kick_the_tires(folder: Path, console: Console, *, make: bool, draw: bool) ->
 
 def checks_table(found: list[Check], source: str) -> Table:
     """Build the table: a row a part."""
-    table = Table(title=f"check of the installation ({source})", title_justify="left")
-    for name in ("part", "seen", "works"):
-        table.add_column(name, overflow="fold")
+    names = ("part", "seen", "works")
+    table = plain_table(f"check of the installation ({source})", names, left=names)
     for check in found:
         style = "green" if check.works else "bold red"
         add_row(table, check.part, check.seen, Text("yes" if check.works else "NO", style=style))

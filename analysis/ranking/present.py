@@ -1,17 +1,14 @@
 """What many arms show side by side: one table, a ranking, a Pareto front, and equal lengths."""
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from rich import box
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 
 from analysis import read, rows
 from analysis.frames import load_run
-from analysis.plain import NOT_MEASURED, add_row, number, percent, seconds
+from analysis.plain import NOT_MEASURED, add_row, number, percent, plain_table, seconds
 from analysis.prefix_caching import in_words
 from analysis.ranking import best
 from analysis.ranking.results import at_equal_length, ranking, shortens
@@ -82,7 +79,7 @@ def results(folder: Path) -> dict[str, Any]:
 def ranking_table(found: dict[str, Any]) -> Table:
     """Build the table of all arms, the highest SLO attainment first."""
     title = f"every arm by SLO attainment ({found['source']}, {found['repeats']} repeats)"
-    table = table_of_arms(title, HEADER)
+    table = plain_table(title, HEADER, left=HEADER[:1])
     for one in found["arms"]:
         add_row(
             table,
@@ -102,7 +99,7 @@ def ranking_table(found: dict[str, Any]) -> Table:
 def flow_table(found: dict[str, Any]) -> Table:
     """Build the table of what became of the intended requests, so that none wins by losing some."""
     title = f"what became of the requests ({found['source']})"
-    table = table_of_arms(title, ("arm", *rows.FLOW, "e2e mean,\nok", "of\nall"))
+    table = plain_table(title, ("arm", *rows.FLOW, "e2e mean,\nok", "of\nall"), left=("arm",))
     for one in found["arms"]:
         counts = (NOT_MEASURED if one[name] is None else f"{one[name]:,}" for name in rows.FLOW)
         means = (seconds(one[name]) for name in ("e2e_mean_s", "e2e_all_mean_s"))
@@ -114,7 +111,7 @@ def equal_length_table(found: dict[str, Any]) -> Table:
     """Build the table of the arms beside answers of one length with the same mean."""
     title = f"beside fixed lengths with the same mean words ({found['source']})"
     header = ("arm", "words", "SLO", "fixed", "e2e\nmean", "fixed", "J/good", "fixed", "between")
-    table = table_of_arms(title, header)
+    table = plain_table(title, header, left=("arm", "between"))
     for one in found["equal_length"]:
         own, static = one["own"], one["static"]
         cells = [
@@ -128,15 +125,6 @@ def equal_length_table(found: dict[str, Any]) -> Table:
         ]
         between = ", ".join(name.removeprefix(STATIC) for name in one["between"])
         add_row(table, one["arm"], number(one["words"]), *cells, between)
-    return table
-
-
-def table_of_arms(title: str, header: Sequence[str]) -> Table:
-    """Return an empty table with a line for each arm, in which no arm's name is broken."""
-    table = Table(title=escape(title), title_justify="left", box=box.SIMPLE_HEAD, padding=0)
-    table.add_column(header[0], no_wrap=True)
-    for name in header[1:]:
-        table.add_column(name, justify="right", overflow="fold")
     return table
 
 

@@ -6,10 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
 
 from analysis.frames import Run
-from analysis.plain import add_row
+from analysis.plain import add_row, plain_table
 from analysis.plan import read_plan
 from analysis.prefix_caching import found_in, in_words
 from analysis.replay.errors import Comparison, compare, load
@@ -50,16 +49,13 @@ def draw_figure(measured: Run, simulated: Run, folder: Path) -> None:
 
 def show(comparisons: Sequence[Comparison], console: Console) -> None:
     """Print what was compared."""
-    table = Table(title="the simulated engine against the real one", title_justify="left")
-    for name in ("arm", "metric", "unit", "measured", "simulated", "error", "target"):
-        table.add_column(name, justify="right" if name in NUMBERS else "left")
+    names = ("arm", "metric", "unit", "measured", "simulated", "error", "target")
+    words = ("arm", "metric", "unit", "target")
+    table = plain_table("the simulated engine against the real one", names, left=words)
     for found in comparisons:
         values = [number(found.measured), number(found.simulated), percent(found.error)]
         add_row(table, found.arm, found.metric, found.unit, *values, found.target)
     console.print(table)
-
-
-NUMBERS = ("measured", "simulated", "error")
 
 
 def fit_line(folder: Path) -> str:

@@ -4,14 +4,12 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from rich import box
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 
 from analysis import read
-from analysis.grid.present import text
-from analysis.plain import add_row, last_part
+from analysis.grid.points import print_invalid, text
+from analysis.plain import add_row, last_part, plain_table
 from analysis.prefix_caching import in_words
 from analysis.sensitivity.quantities import QUANTITIES
 from analysis.sensitivity.results import RESULTS, write_results
@@ -30,9 +28,7 @@ def sensitivity(folder: Path, console: Console, *, make: bool, draw: bool) -> No
         target = style.begin(folder)
         for name, figure in figures.draw(found):
             style.save(figure, target, name)
-    for point in found["points"]:
-        for reason in point["invalid_reasons"][:1]:
-            console.print(f"invalid: {point['axes']}: {reason}", style="bold red", markup=False)
+    print_invalid(found["points"], console)
     console.print(in_words(found.get("prefix_caching")), markup=False)
     for name in found["grids"]:
         console.print(grid_table(found, name))
@@ -55,15 +51,9 @@ def grid_table(found: Values, name: str) -> Table:
     """Build the table of a grid: a row a point and arm, a column a quantity."""
     axes = found["grids"][name]
     shown = [QUANTITIES[quantity] for quantity in found["quantities"]]
-    table = Table(
-        title=escape(f"{name} ({found['source']})"), title_justify="left", box=box.SIMPLE_HEAD
-    )
     drawn = [key for key, values in axes.items() if len(values) > 1]
-    for key in drawn:
-        table.add_column(last_part(key), justify="right")
-    table.add_column("arm")
-    for quantity in shown:
-        table.add_column(quantity.label, justify="right", overflow="fold")
+    columns = [*map(last_part, drawn), "arm", *(quantity.label for quantity in shown)]
+    table = plain_table(f"{name} ({found['source']})", columns, left=("arm",))
     for place in places(axes):
         where = [text(place[key]) for key in drawn]
         for arm in arms_at(found, place):

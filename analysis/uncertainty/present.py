@@ -5,12 +5,11 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 
 from analysis import read
 from analysis.grid.results import write_results
-from analysis.plain import add_row
+from analysis.plain import add_row, plain_table
 from analysis.prefix_caching import in_words
 from bellman.errors import RunError
 from bellman.records import write_json
@@ -146,11 +145,9 @@ def claim_table(study: dict[str, object], claim: str) -> Table:
     """Build the table of one claim."""
     base = as_fitted(study, claim)
     text = "n/a" if base is None else plain(base)
-    table = Table(
-        title=escape(f"{CLAIMS[claim]}: {text} ({study['source']})"), title_justify="left"
-    )
-    for name in ("coefficient", "factors", "lowest", "highest"):
-        table.add_column(name, justify="left" if name == "coefficient" else "right")
+    names = ("coefficient", "factors", "lowest", "highest")
+    title = f"{CLAIMS[claim]}: {text} ({study['source']})"
+    table = plain_table(title, names, left=("coefficient",))
     for one in ranges(study, claim):
         shown = [f"{factor:g}" for factor in one.factors]
         factors = ", ".join(shown + [f"{factor:g} (n/a)" for factor in one.unknown])

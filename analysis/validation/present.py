@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from analysis import read
-from analysis.plain import NOT_MEASURED, add_row
+from analysis.plain import NOT_MEASURED, add_row, plain_table
 from analysis.plan import read_plan
 from analysis.summarize import jsonable
 from analysis.validation.errors import (
@@ -90,9 +90,8 @@ def plain(frame: pd.DataFrame) -> pd.DataFrame:
 def summary_table(found: list[dict[str, object]], split: str) -> Table:
     """Build the table of median and largest errors under one way to split the rows."""
     title = f"errors of the simulated engine against measurement: {SPLITS.get(split, split)}"
-    table = Table(title=title, title_justify="left")
-    for name in ("profile", "rows", "metric", "median", "largest", "targets"):
-        table.add_column(name, justify="right" if name in {"median", "largest"} else "left")
+    names = ("profile", "rows", "metric", "median", "largest", "targets")
+    table = plain_table(title, names, left=("profile", "rows", "metric", "targets"))
     for result in found:
         add_row(
             table,
@@ -108,9 +107,9 @@ def summary_table(found: list[dict[str, object]], split: str) -> Table:
 
 def rows_table(frame: pd.DataFrame) -> Table:
     """Build the table of all rows: measured value and error of each metric."""
-    table = Table(title="row by row: measured, error (simulated)", title_justify="left")
-    for name in ("profile", "task", "batch limit", "role", *METRICS.values()):
-        table.add_column(name, justify="left" if name in {"profile", "task", "role"} else "right")
+    names = ("profile", "task", "batch limit", "role", *METRICS.values())
+    words = ("profile", "task", "role")
+    table = plain_table("row by row: measured, error (simulated)", names, left=words)
     for _, row in plain(frame).iterrows():
         cells = [
             f"{measured(row, metric)} {percent(row[f'{metric}_error'], '+.1%')}"
@@ -122,9 +121,9 @@ def rows_table(frame: pd.DataFrame) -> Table:
 
 def prompts_table(frame: pd.DataFrame) -> Table:
     """Build the table of errors on judged rows by the prompts that are assumed."""
-    table = Table(title="judged rows if prompts were longer or shorter", title_justify="left")
-    for name in ("profile", "prompts x", *METRICS.values()):
-        table.add_column(name, justify="left" if name == "profile" else "right")
+    names = ("profile", "prompts x", *METRICS.values())
+    title = "judged rows if prompts were longer or shorter"
+    table = plain_table(title, names, left=("profile",))
     judged = frame[(frame["split"] == AS_IT_IS) & (frame["role"] == "judged")]
     for (profile, factor), rows in judged.groupby(["profile", "prompt_factor"]):
         cells = []
