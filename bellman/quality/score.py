@@ -1,9 +1,7 @@
 """Scores the distinct texts of a run against the references of their documents."""
 
 import json
-import sys
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
@@ -19,6 +17,7 @@ from bellman.corpus.base import Corpus, Document
 from bellman.corpus.sentences import split_sentences
 from bellman.errors import RunError
 from bellman.foreign_text import whole_characters
+from bellman.quality.hidden import hidden
 from bellman.quality.random_sentences import random_sentences
 from bellman.quality.tokenizer import LITERAL_NEWLINE
 from bellman.records import write_parquet
@@ -126,27 +125,14 @@ def rouge(
 def load_metric(file: Path = METRIC) -> Any:
     """Load a metric from its file; raises `RunError` where `evaluate` cannot keep its copy."""
     try:
-        with hidden("transformers"):  # seconds, for evaluators of models; metrics need none
-            import evaluate  # noqa: PLC0415 - a second itself, for scoring only
+        with hidden("transformers", "scipy.stats"):  # for evaluators of models; metrics need none
+            import evaluate  # noqa: PLC0415 - most of a second itself, for scoring only
 
         return evaluate.load(str(file), keep_in_memory=True)
     except OSError as error:
         raise RunError(
             f"the package evaluate cannot write its folder ({error}): set HF_HOME to one it can"
         ) from None
-
-
-@contextmanager
-def hidden(package: str) -> Iterator[None]:
-    """Let no import in the block find a package, unless it is imported already."""
-    if package in sys.modules:
-        yield
-        return
-    sys.modules[package] = None  # type: ignore[assignment]
-    try:
-        yield
-    finally:
-        del sys.modules[package]
 
 
 def documents_of(document_ids: Iterable[str], corpus: Corpus) -> list[Document]:
