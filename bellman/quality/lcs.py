@@ -20,16 +20,15 @@ def positions(tokens: Sequence[str]) -> dict[str, int]:
     return places
 
 
-def lcs_length(reference: Sequence[str], candidate: Positions, candidate_length: int) -> int:
+def lcs_length(one: Sequence[str], other: Positions, other_length: int) -> int:
     """Return the length of a longest common subsequence."""
-    full = (1 << candidate_length) - 1
+    full = (1 << other_length) - 1
     row = full
-    for token in reference:
-        matches = candidate.get(token)
-        if matches:
-            update = row & matches
+    for token in one:
+        if token in other:  # others change nothing
+            update = row & other[token]
             row = ((row + update) | (row - update)) & full
-    return candidate_length - row.bit_count()
+    return other_length - row.bit_count()
 
 
 def lcs_indices(reference: Sequence[str], candidate: Positions, candidate_length: int) -> list[int]:
@@ -41,10 +40,10 @@ def lcs_indices(reference: Sequence[str], candidate: Positions, candidate_length
     """
     full = (1 << candidate_length) - 1
     row = full
-    rows = []  # of the reference's tokens that occur in the candidate; others change nothing
+    rows = []
     for index, token in enumerate(reference):
-        matches = candidate.get(token)
-        if matches:
+        if token in candidate:  # others change nothing
+            matches = candidate[token]
             update = row & matches
             below = ((row + update) | (row - update)) & full
             rows.append((index, matches, row, below))

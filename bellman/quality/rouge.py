@@ -6,8 +6,8 @@ takes lines as sentences.
 """
 
 from collections import Counter
-from collections.abc import Sequence
-from functools import lru_cache
+from collections.abc import Callable, Sequence
+from functools import cached_property, lru_cache
 from typing import Any
 
 from rouge_score.scoring import Score, fmeasure
@@ -21,20 +21,30 @@ ROUGE_TYPES = ("rouge1", "rouge2", "rougeL", "rougeLsum")
 class TokenisedText:
     """A text's tokens by line, and what the scores need of them."""
 
-    def __init__(self, text: str, tokenizer: UnicodeTokenizer) -> None:
+    def __init__(self, text: str, tokenize: Callable[[str], tuple[str, ...]]) -> None:
         lines = text.replace(LITERAL_NEWLINE, "\n").split("\n")
-        self.sentences = [tokens for tokens in map(tokenizer.tokenize, lines) if tokens]
+        self.sentences = [tokens for line in lines if (tokens := tokenize(line))]
         self.tokens = [token for sentence in self.sentences for token in sentence]
         self.unigrams = Counter(self.tokens)
         self.bigrams = Counter(zip(self.tokens, self.tokens[1:], strict=False))
 
+    @cached_property
+    def positions(self) -> dict[str, int]:
+        """The places of each token."""
+        return positions(self.tokens)
+
 
 class RougeScorer:
-    """Scores candidates against references; references stay tokenised."""
+    """Scores candidates against references; references stay tokenised.
+
+    Candidates of one document share sentences, so that what is found of a sentence stays, too.
+    """
 
     def __init__(self, use_stemmer: bool) -> None:
-        self._tokenizer = UnicodeTokenizer(use_stemmer)
+        tokenizer = UnicodeTokenizer(use_stemmer)
+        self._tokenize = lru_cache(maxsize=16384)(lambda line: tuple(tokenizer.tokenize(line)))
         self._reference = lru_cache(maxsize=4096)(self._tokenise)
+        self._common_places = lru_cache(maxsize=16384)(common_places)
 
     def score(self, reference: str, candidate: str) -> dict[str, Score]:
         """Return precision, recall and F1 by ROUGE type."""
@@ -43,12 +53,24 @@ class RougeScorer:
         return {
             "rouge1": score_counts(reference_text.unigrams, candidate_text.unigrams),
             "rouge2": score_counts(reference_text.bigrams, candidate_text.bigrams),
-            "rougeL": score_sequence(reference_text.tokens, candidate_text.tokens),
-            "rougeLsum": score_summary(reference_text, candidate_text),
+            "rougeL": score_sequence(reference_text, candidate_text),
+            "rougeLsum": self._score_summary(reference_text, candidate_text),
         }
 
     def _tokenise(self, text: str) -> TokenisedText:
-        return TokenisedText(text, self._tokenizer)
+        return TokenisedText(text, self._tokenize)
+
+    def _score_summary(self, reference: TokenisedText, candidate: TokenisedText) -> Score:
+        """Score the union, for each reference sentence, of its subsequences in candidate sentences.
+
+        A token counts at most as often as the candidate has it.
+        """
+        found: set[int] = set()
+        for sentence in candidate.sentences:
+            found |= self._common_places(reference, sentence)
+        union = Counter(reference.tokens[place] for place in found)
+        hits = count_common(union, candidate.unigrams)
+        return score_hits(hits, len(reference.tokens), len(candidate.tokens))
 
 
 def score_hits(hits: int, reference_length: int, candidate_length: int) -> Score:
@@ -60,29 +82,26 @@ def score_hits(hits: int, reference_length: int, candidate_length: int) -> Score
 
 def score_counts(reference: Counter[Any], candidate: Counter[Any]) -> Score:
     """Score n-grams by their clipped counts."""
-    hits = (reference & candidate).total()
-    return score_hits(hits, reference.total(), candidate.total())
+    return score_hits(count_common(reference, candidate), reference.total(), candidate.total())
 
 
-def score_sequence(reference: Sequence[str], candidate: Sequence[str]) -> Score:
+def score_sequence(reference: TokenisedText, candidate: TokenisedText) -> Score:
     """Score the longest common subsequence of the whole texts."""
-    hits = lcs_length(reference, positions(candidate), len(candidate))
-    return score_hits(hits, len(reference), len(candidate))
-
-
-def score_summary(reference: TokenisedText, candidate: TokenisedText) -> Score:
-    """Score the union, for each reference sentence, of its subsequences in candidate sentences.
-
-    A token counts at most as often as the candidate has it.
-    """
-    sentences = [(positions(sentence), len(sentence)) for sentence in candidate.sentences]
-    union: Counter[str] = Counter()
-    for whole_sentence in reference.sentences:
-        # Other tokens are in no subsequence, and most are such.
-        sentence = [token for token in whole_sentence if token in candidate.unigrams]
-        found: set[int] = set()
-        for places, length in sentences:
-            found.update(lcs_indices(sentence, places, length))
-        union.update(sentence[index] for index in found)
-    hits = (union & candidate.unigrams).total()
+    hits = lcs_length(candidate.tokens, reference.positions, len(reference.tokens))
     return score_hits(hits, len(reference.tokens), len(candidate.tokens))
+
+
+def common_places(reference: TokenisedText, sentence: Sequence[str]) -> frozenset[int]:
+    """Return the places in a reference of what each of its sentences shares with a sentence."""
+    places, length = positions(sentence), len(sentence)
+    found: list[int] = []
+    start = 0
+    for own in reference.sentences:
+        found += [start + index for index in lcs_indices(own, places, length)]
+        start += len(own)
+    return frozenset(found)
+
+
+def count_common(one: Counter[Any], other: Counter[Any]) -> int:
+    """Return how many units two texts have in common, each as often as both have it."""
+    return sum(min(one[unit], other[unit]) for unit in one.keys() & other.keys())

@@ -53,8 +53,8 @@ class UnicodeTokenizer:
                     PorterStemmer,
                 )
 
-            self._stem = PorterStemmer().stem
-        # Words repeat: each is split and stemmed once.
+            self._stem = cache(PorterStemmer().stem)
+        # Words repeat: each is split once, and each token stemmed once.
         self._word_tokens = cache(self._split_word)
 
     def tokenize(self, text: str) -> list[str]:
