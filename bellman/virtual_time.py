@@ -7,12 +7,12 @@ simulated.
 """
 
 import asyncio
-import heapq
 import itertools
 import threading
 from collections import deque
 from collections.abc import Callable, Coroutine
-from contextvars import Context
+from contextvars import Context, copy_context
+from heapq import heapify, heappop, heappush
 from typing import Any, Never, TypeVarTuple
 
 Arguments = TypeVarTuple("Arguments")
@@ -45,10 +45,38 @@ class Deadlock(RuntimeError):
     """Nothing is ready and no timer is set: what still waits would wait for ever."""
 
 
+class _Handle(asyncio.TimerHandle):
+    """asyncio's handle, of a timer or of what runs soon, without its traceback for debugging.
+
+    A simulation makes millions: so they are made in half the time.
+    """
+
+    __slots__ = ()
+
+    def __init__(
+        self,
+        when: float,
+        callback: Callable[..., object],
+        args: tuple[Any, ...],
+        loop: "VirtualTimeLoop",
+        context: Context | None,
+    ) -> None:
+        self._context = copy_context() if context is None else context
+        self._loop = loop
+        self._callback = callback
+        self._args = args
+        self._cancelled = False
+        self._repr = None
+        self._source_traceback = None
+        self._when = when
+        self._scheduled = False
+
+
 class VirtualTimeLoop(asyncio.BaseEventLoop):
     """Runs tasks and timers in the order of virtual time, as fast as the processor can."""
 
-    _ready: deque[asyncio.Handle]
+    _ready: deque[Any]
+    _closed: bool
     _stopping: bool
 
     def __init__(self) -> None:
@@ -73,12 +101,25 @@ class VirtualTimeLoop(asyncio.BaseEventLoop):
         context: Context | None = None,
     ) -> asyncio.TimerHandle:
         """Schedule at a time; as `BaseEventLoop` does, with timers in order."""
-        if self.is_closed():
+        if self._closed:
             raise RuntimeError("Event loop is closed")
-        timer: Any = asyncio.TimerHandle(when, callback, args, self, context)
+        timer = _Handle(when, callback, args, self, context)
         timer._scheduled = True
-        heapq.heappush(self._timers, (when, next(self._numbers), timer))
-        return timer  # type: ignore[no-any-return]
+        heappush(self._timers, (when, next(self._numbers), timer))
+        return timer
+
+    def call_soon(
+        self,
+        callback: Callable[[*Arguments], object],
+        *args: *Arguments,
+        context: Context | None = None,
+    ) -> asyncio.Handle:
+        """Run in the next round; as `BaseEventLoop` does."""
+        if self._closed:
+            raise RuntimeError("Event loop is closed")
+        handle = _Handle(self._now_s, callback, args, self, context)
+        self._ready.append(handle)
+        return handle
 
     def close(self) -> None:
         """Close the loop; what was scheduled never runs."""
@@ -105,7 +146,7 @@ class VirtualTimeLoop(asyncio.BaseEventLoop):
             self._forget_cancelled_timers()
         timers, ready = self._timers, self._ready
         while timers and timers[0][2]._cancelled:
-            heapq.heappop(timers)[2]._scheduled = False
+            heappop(timers)[2]._scheduled = False
             self._timer_cancelled_count -= 1
         if not ready and not self._stopping:
             if not timers or timers[0][0] > END_S:
@@ -116,20 +157,28 @@ class VirtualTimeLoop(asyncio.BaseEventLoop):
                 self._now_s = self._ticks * TICK_S
         due_s = self._now_s + TICK_S
         while timers and timers[0][0] < due_s:
-            timer = heapq.heappop(timers)[2]
+            timer = heappop(timers)[2]
             timer._scheduled = False
             ready.append(timer)
         for _ in range(len(ready)):
             handle = ready.popleft()
-            if not handle._cancelled:
-                handle._run()
+            if handle._cancelled:
+                continue
+            try:
+                handle._context.run(handle._callback, *handle._args)
+            except (SystemExit, KeyboardInterrupt):
+                raise
+            except BaseException as error:
+                message = f"Exception in {handle!r}"
+                context = {"message": message, "exception": error, "handle": handle}
+                self.call_exception_handler(context)
 
     def _forget_cancelled_timers(self) -> None:
         """Remove timers that were cancelled long before they are due."""
         for _, _, timer in self._timers:
             timer._scheduled = not timer.cancelled()
         self._timers = [entry for entry in self._timers if entry[2]._scheduled]
-        heapq.heapify(self._timers)
+        heapify(self._timers)
         self._timer_cancelled_count = 0
 
     def _deadlock(self) -> Deadlock:
