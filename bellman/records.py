@@ -166,7 +166,7 @@ class JsonLinesWriter:
 
     def write(self, record: Any) -> None:
         """Append a record, a dataclass; raises OSError when the disk is full, or the file gone."""
-        line = conceal_values(json_line(record).decode()).encode()
+        line = json_line(record)
         self.lines += 1
         if self._gathered is None:
             self._append(line)
@@ -180,10 +180,11 @@ class JsonLinesWriter:
             lines, self._gathered = bytes(self._gathered), bytearray()
             self._append(lines)
 
-    def _append(self, line: bytes) -> None:
-        written = os.write(self._descriptor, line)
-        while written < len(line):
-            written += os.write(self._descriptor, line[written:])
+    def _append(self, lines: bytes) -> None:
+        shown = conceal_values(lines.decode()).encode()
+        written = os.write(self._descriptor, shown)
+        while written < len(shown):
+            written += os.write(self._descriptor, shown[written:])
         if os.fstat(self._descriptor).st_nlink == 0:  # else all that follows is written to nowhere
             raise FileNotFoundError(errno.ENOENT, "Removed during the run", str(self.path))
 

@@ -4,6 +4,7 @@ import asyncio
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Self
 
 from bellman.admission.accept_all import AcceptAll
@@ -301,6 +302,7 @@ class SimulatedSession:
             answer.on_end(EngineDied("the simulated engine failed"))
 
 
+@lru_cache(maxsize=4096)  # answers repeat
 def cut_words(text: str, share: float) -> str:
     """Return the first `share` of the words of a text, as a token limit would leave them."""
     words = text.split(" ")
