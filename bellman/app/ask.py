@@ -1,14 +1,13 @@
 """What an application asks for in one request, and on which level it decided so."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from bellman.adaptation.base import Adaptation, Form, form_of
 from bellman.app.budget import BudgetRules
 from bellman.signal import Signal
 
 
-@dataclass(frozen=True, slots=True)
-class Ask:
+class Ask(Struct, frozen=True):
     """What the application decided for one request, and on what."""
 
     level: float | None

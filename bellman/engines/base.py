@@ -6,6 +6,8 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, runtime_checkable
 
+from msgspec import Struct
+
 from bellman.admission.base import Admission
 from bellman.app.length_compliance import LengthCompliance
 from bellman.controllers.base import Controller
@@ -18,9 +20,12 @@ HeadersCallback = Callable[[Sequence[str]], None]
 """Takes all values of the congestion header, once, when a response's headers arrive."""
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
-    """One summarization request as the application sends it."""
+class Request(Struct, frozen=True):
+    """One summarization request as the application sends it.
+
+    This and its answer are made for every request of a simulation: a struct is made in a tenth of
+    a frozen dataclass's time.
+    """
 
     request_id: int
     document_id: str
@@ -43,8 +48,7 @@ class Request:
     simulated prefix cache; real engines are not told, they hash the text they get."""
 
 
-@dataclass(frozen=True, slots=True)
-class Completion:
+class Completion(Struct, frozen=True):
     """A finished answer. Times are in seconds of the running loop's clock."""
 
     text: str | None

@@ -1,6 +1,8 @@
 """The performance model of one language model on one server, with the range it was fitted on."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from msgspec import Struct
 
 from bellman.engines.simulated.front_end import FrontEnd
 from bellman.engines.simulated.step_energy import StepEnergy
@@ -17,8 +19,7 @@ def growing_sum(first: float, increment: float, steps: int) -> float:
     return steps * first + increment * (0.5 * steps * (steps - 1))
 
 
-@dataclass(frozen=True, slots=True)
-class AffineSteps:
+class AffineSteps(Struct, frozen=True):
     """Steps whose time and energy grow by a constant from one to the next."""
 
     first_s: float

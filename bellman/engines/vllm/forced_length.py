@@ -1,6 +1,8 @@
 """Length-forced mode: a model without real weights writes as long as a recorded model did."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+
+from msgspec.structs import replace
 
 from bellman.energy.base import EnergyMeter, LocalServer
 from bellman.engines.base import (
