@@ -54,15 +54,16 @@ class RunProgress:
     def update(self, row: TimelineRow) -> None:
         """Show a sample."""
         assert self._task is not None
+        now_s = time.monotonic()
+        if now_s - self._refreshed_s < REFRESH_S:
+            return
+        self._refreshed_s = now_s
         level = "n/a" if row.level is None else f"{row.level:.2f}"
         waiting = "n/a" if row.waiting is None else row.waiting
         load = f"level {level}  waiting {waiting}  {row.word_budget} words"
         clock = seconds(row.time_s)
         self._progress.update(self._task, completed=row.time_s, clock=clock, load=load)
-        now_s = time.monotonic()
-        if now_s - self._refreshed_s >= REFRESH_S:
-            self._refreshed_s = now_s
-            self._progress.refresh()
+        self._progress.refresh()
 
     def say(self, line: str) -> None:
         """Print a line above the bars."""

@@ -63,6 +63,10 @@ class KvBlocks:
         """Free the blocks of a sequence that will come back."""
         self.release(sequence, tokens)
 
+    def growth_of_one(self, step: int) -> int:
+        """Return the blocks that decode step number `step` takes."""
+        return self._residues[-step % self.block_size]
+
     def growth(self, step: int, steps: int) -> int:
         """Return the blocks that `steps` decode steps from number `step` on take together."""
         cycles, rest = divmod(steps, self.block_size)

@@ -221,7 +221,7 @@ class Scheduler:
         preempted = False
         chunk = 0
         while True:
-            needed = blocks.growth(self._step, 1)
+            needed = growth = blocks.growth_of_one(self._step)
             sequence = self._prefilling
             if sequence is not None and needed <= blocks.free:
                 if chunk == 0:  # its turn has come; a preemption for its sake changes it no more
@@ -233,7 +233,7 @@ class Scheduler:
             self._preempt()
             preempted = True
         budget = limits.max_num_batched_tokens - blocks.decoding
-        blocks.take(blocks.growth(self._step, 1))
+        blocks.take(growth)
         chunks: list[tuple[Sequence, int]] = []
         if sequence is not None:
             blocks.take_chunk(sequence, chunk)
@@ -272,7 +272,8 @@ class Scheduler:
         self._kv_tokens += tokens
         self._generated_tokens += tokens
         self._outstanding_tokens -= tokens
-        self._blocks.take(segment.more_blocks)
+        if segment.more_blocks:
+            self._blocks.take(segment.more_blocks)
         self._prefilling = None
         for sequence, chunk in segment.chunks:
             self._end_chunk(sequence, chunk)
