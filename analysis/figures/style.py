@@ -304,8 +304,11 @@ def save(figure: Figure, folder: Path, name: str, kinds: Sequence[str] = PAPER) 
 
     Without dates or versions: equal records, equal files.
     """
-    figure.draw_without_rendering()
-    figure.set_layout_engine("none")  # it is laid out; to do it again takes as long as to draw
+    engine = figure.get_layout_engine()
+    assert engine is not None
+    engine.execute(figure)
+    with mpl.rc_context({"figure.constrained_layout.use": False}):
+        figure.set_layout_engine(None)  # it is laid out; else each file is drawn twice
     files = []
     for kind in kinds:
         path = folder / f"{name}.{kind}"
