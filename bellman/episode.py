@@ -92,11 +92,12 @@ class Requests:
         self._source = source
         self._writer = writer
         self._log = log
-        self._begun: set[int] = set()
+        self._begun = bytearray(len(plan.schedule.requests))  # by the number of the request
 
     def intend(self, scheduled: ScheduledRequest) -> RequestRecord:
         """Return the record of a request that is about to be sent."""
-        self._begun.add(scheduled.request_id)
+        if scheduled.request_id < len(self._begun):  # else a user's, beyond the schedule's own
+            self._begun[scheduled.request_id] = True
         return self._app.intend(scheduled, self._plan.repeat, self._plan.arm.name, self._source)
 
     async def send(self, scheduled: ScheduledRequest) -> None:
@@ -118,7 +119,7 @@ class Requests:
         for scheduled in (
             self._plan.schedule.requests if self._plan.load_model.sends_schedule else ()
         ):
-            if scheduled.request_id not in self._begun:
+            if not self._begun[scheduled.request_id]:
                 self.write(self.intend(scheduled))
 
 

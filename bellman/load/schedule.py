@@ -43,6 +43,7 @@ class ScheduledRequest:
     """One intended request; `intended_s` counts from the episode's start, in whole microseconds."""
 
     request_id: int
+    """Its place in the schedule, from 0."""
     intended_s: float
     document_id: str
     phase: str
