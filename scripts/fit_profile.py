@@ -149,9 +149,8 @@ def fit(options: argparse.Namespace) -> None:
     )
     for number, model in enumerate(models):
         errors = kernels[number][1]
-        profile = replace(unfitted[number], time=serving.times[number])
         limits_w = {name: getattr(options, name) for name in ("card_limit_w", "card_plateau_w")}
-        profile, report = with_energy(profile, model, serving.lengths, limits_w)
+        profile, report = with_energy(serving.profiles[number], model, serving.lengths, limits_w)
         report.insert(
             0,
             f"kernels: {len(errors)} steps, relative error median {np.median(abs(errors)):.1%}, "

@@ -11,6 +11,7 @@ from bellman.engines.simulated.profile import Profile
 GROUPS = (
     ("front_end", "front_end.FrontEnd"),
     ("time", "step_time.StepTime"),
+    ("stalls", "stalls.Stalls"),
     ("energy", "step_energy.StepEnergy"),
     ("fitted", "profile.FittedRange"),
 )
@@ -23,6 +24,7 @@ def to_yaml(profile: Profile, report: Sequence[str]) -> str:
         "mean_ms": "assumed: time to first token of measured servers over that of the simulation",
         "floor_ms": f"kernels: {kernels}",
         "overhead_factor": f"serving over kernels: {serving}",
+        "share": f"of the steps come late: {serving}",
         "idle_w": "assumed: idle H100s draw 70 to 80 W each, and more once they hold a context",
         "power_limit_w": "the plateau of the measured power of full cards, 690 W each",
         "step_j": f"fitted to the measured power: {serving}",

@@ -59,10 +59,8 @@ class RefitCell:
             set(self.fit_prompts),
         )
         records: list[dict[str, Any]] = []
-        for (name, profile), time in zip(built.items(), serving.times, strict=True):
-            refitted = self.with_energy(
-                replace(profile, time=time), fitted_rows[name], serving.lengths
-            )
+        for name, profile in zip(built, serving.profiles, strict=True):
+            refitted = self.with_energy(profile, fitted_rows[name], serving.lengths)
             for row in self.rows[name]:
                 role = "fitted" if row in fitted_rows[name] else "judged"
                 record = record_of(name, refitted, row, serving.lengths, 1.0)

@@ -71,10 +71,12 @@ def test_a_profile_with_an_odd_name_is_read_as_it_was_written(tmp_path):
     from profile_yaml import to_yaml
 
     from bellman.build import build
+    from bellman.engines.simulated.stalls import Stalls
     from tests.engines.simulated.loads import PROFILE
 
     source = "kernels: here: there; serving and energy: ours # all"
-    profile = replace(PROFILE, model="a: b # c", source=source)
+    time = replace(PROFILE.time, prefill_step_ms=1.5)
+    profile = replace(PROFILE, model="a: b # c", source=source, time=time, stalls=Stalls(0.01, 3.0))
     path = tmp_path / "profile.yaml"
     path.write_text(to_yaml(profile, ["kernels: 1 step"]))
     assert build(OmegaConf.to_container(OmegaConf.load(path)), "profile") == profile

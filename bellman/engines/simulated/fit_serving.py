@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from scipy.optimize import least_squares
 
 from bellman.engines.simulated.profile import Profile
+from bellman.engines.simulated.stalls import NO_STALLS, Stalls
 from bellman.engines.simulated.steady_states import Lengths, SteadyState, simulate
-from bellman.engines.simulated.step_time import StepTime
 
 Vector = NDArray[np.float64]
 Values = tuple[float, ...]
@@ -26,14 +26,19 @@ WEIGHTS = {
     "itl_p99_ms": 0.15,
 }
 """Of the logarithms of simulated / measured: percentiles depend on what is assumed of lengths."""
-OVERHEADS = 4
-START = (1.0, 0.4, 0.05, np.log(1000.0))
-"""Overhead factor, host_ms, host_sequence_ms, logarithm of host_half_sequences."""
-LOWER = (0.5, 0.0, 0.0, np.log(50.0))
-UPPER = (1.6, 8.0, 0.5, np.log(1e5))
-SCALE = (0.05, 0.3, 0.01, 1.0)
+START = (1.0, 0.4, 0.05, np.log(1000.0), 1.0, 0.015, 3.0)
+"""Overhead factor, host_ms, host_sequence_ms, logarithm of host_half_sequences, prefill_step_ms,
+share and ms of stalls."""
+LOWER = (0.5, 0.0, 0.0, np.log(50.0), 0.0, 0.0, 0.0)
+UPPER = (1.6, 8.0, 0.5, np.log(1e5), 20.0, 0.3, 30.0)
+SCALE = (0.05, 0.3, 0.01, 1.0, 1.0, 0.01, 2.0)
+OVERHEADS = len(START)
+OF_TAIL = 3
+"""The last ones: p99 ITL alone tells them; where no row has it they are 0."""
 BELIEF = 0.02
 """Residual of a coefficient that is its scale away from the start: decides what no row does."""
+NONE = 1e-6
+"""Up to this a coefficient of the tail is none."""
 PROMPT_UNIT = 100.0
 PROMPT_BOUNDS = (0.2, 40.0)
 VARIATION_BOUNDS = (0.3, 4.0)
@@ -49,9 +54,9 @@ class Served:
 
 @dataclass(frozen=True)
 class ServingFit:
-    """Step times, model by model, and the lengths that go with them."""
+    """The profiles with what serving adds, and the lengths that go with them."""
 
-    times: tuple[StepTime, ...]
+    profiles: tuple[Profile, ...]
     lengths: Lengths
 
 
@@ -65,8 +70,10 @@ def fit_serving(models: Items[Served], lengths: Lengths, fit_prompts: set[str]) 
     tasks = sorted({row.task for model in models for row in model.rows} & fit_prompts)
     start = [lengths.prompt_variation, *(lengths.prompt_tokens[t] / PROMPT_UNIT for t in tasks)]
     lower, upper = [VARIATION_BOUNDS[0]], [VARIATION_BOUNDS[1]]
+    begin, most = np.array(START), np.array(UPPER)
     if all(row.itl_p99_ms is None for model in models for row in model.rows):  # nothing tells it
         lower, upper = [0.999 * start[0]], [1.001 * start[0]]
+        begin[-OF_TAIL:], most[-OF_TAIL:] = 0.0, NONE
     lower += [PROMPT_BOUNDS[0]] * len(tasks)
     upper += [PROMPT_BOUNDS[1]] * len(tasks)
     scale = [0.3] + [1.0] * len(tasks)
@@ -80,10 +87,10 @@ def fit_serving(models: Items[Served], lengths: Lengths, fit_prompts: set[str]) 
     @cache
     def errors(number: int, prompts: Values, overheads: Values) -> list[float]:
         model = models[number]
-        profile = replace(model.profile, time=with_overheads(model.profile.time, overheads))
+        profile = with_overheads(model.profile, overheads)
         drawn = lengths_of(prompts)
         found = [error for row in model.rows for error in row_errors(profile, row, drawn)]
-        beliefs = zip(overheads, START, SCALE, strict=True)
+        beliefs = zip(overheads, begin, SCALE, strict=True)
         return found + [BELIEF * (value - first) / width for value, first, width in beliefs]
 
     def residuals(values: Vector) -> Vector:
@@ -98,18 +105,18 @@ def fit_serving(models: Items[Served], lengths: Lengths, fit_prompts: set[str]) 
     count = len(models)
     fit = least_squares(
         residuals,
-        np.array([*start, *START * count]),
-        bounds=([*lower, *LOWER * count], [*upper, *UPPER * count]),
+        np.array([*start, *np.tile(begin, count)]),
+        bounds=([*lower, *LOWER * count], [*upper, *np.tile(most, count)]),
         x_scale=np.array([*scale, *SCALE * count]),
         diff_step=0.03,
         max_nfev=15,
     )
     plain = tuple(map(float, fit.x))
-    times = tuple(
-        with_overheads(model.profile.time, overheads_of(plain[shared:], number))
+    profiles = tuple(
+        with_overheads(model.profile, overheads_of(plain[shared:], number))
         for number, model in enumerate(models)
     )
-    return ServingFit(times, lengths_of(plain[:shared]))
+    return ServingFit(profiles, lengths_of(plain[:shared]))
 
 
 def overheads_of(values: Values, number: int) -> Values:
@@ -117,16 +124,18 @@ def overheads_of(values: Values, number: int) -> Values:
     return values[OVERHEADS * number : OVERHEADS * (number + 1)]
 
 
-def with_overheads(time: StepTime, overheads: Values) -> StepTime:
-    """Return the kernels' times with what serving adds to them."""
-    factor, host_ms, host_sequence_ms, half = overheads
-    return replace(
-        time,
+def with_overheads(profile: Profile, overheads: Values) -> Profile:
+    """Return the kernels' profile with what serving adds to it; what is negligible is 0."""
+    factor, host_ms, host_sequence_ms, half, prefill_step_ms, share, ms = overheads
+    time = replace(
+        profile.time,
         overhead_factor=factor,
         host_ms=host_ms,
         host_sequence_ms=host_sequence_ms,
         host_half_sequences=float(np.exp(half)),
+        prefill_step_ms=prefill_step_ms if prefill_step_ms > NONE else 0.0,
     )
+    return replace(profile, time=time, stalls=Stalls(share, ms) if share > NONE else NO_STALLS)
 
 
 def row_errors(profile: Profile, row: SteadyState, lengths: Lengths) -> list[float]:

@@ -10,6 +10,7 @@ law runs once a period on N, with the class that runs on a server. What it leave
 randomness of arrivals and lengths, and that those who came first are done first.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -54,6 +55,7 @@ class FluidEngine:
                 prompts * self.prompt_tokens**2 / 2,
                 sequences,
                 sequences * (self.prompt_tokens + length_tokens / 2),
+                reading=-math.expm1(-prompts),  # Poisson arrivals: not none of them in a step
             )
         return step_s
 

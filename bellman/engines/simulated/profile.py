@@ -5,6 +5,7 @@ from dataclasses import field
 from msgspec import Struct
 
 from bellman.engines.simulated.front_end import FrontEnd
+from bellman.engines.simulated.stalls import NO_STALLS, Stalls
 from bellman.engines.simulated.step_energy import StepEnergy
 from bellman.engines.simulated.step_time import StepTime
 from bellman.schema import Count, Name, Positive, Whole, schema
@@ -95,6 +96,7 @@ class Profile:
     time: StepTime
     energy: StepEnergy
     fitted: FittedRange
+    stalls: Stalls = NO_STALLS
 
     @property
     def idle_w(self) -> float:

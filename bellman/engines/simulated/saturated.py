@@ -17,6 +17,7 @@ from bellman.engines.simulated.performance import Performance
 from bellman.engines.simulated.scheduler import Scheduler
 from bellman.engines.simulated.segment import Limits
 from bellman.engines.simulated.sequence import Sequence
+from bellman.engines.simulated.stalls import NO_STALLS, Stalls
 from bellman.engines.simulated.step_log import StepLog, weighted_percentile
 
 Vector = NDArray[np.float64]
@@ -57,6 +58,7 @@ def run_saturated(
     limits: Limits,
     prompt_tokens: Items[int],
     output_tokens: Items[int],
+    stalls: Stalls = NO_STALLS,
 ) -> SaturatedRun:
     """Run the protocol; there must be at least 2 x `limits.max_num_seqs` requests."""
     log = StepLog()
@@ -78,7 +80,7 @@ def run_saturated(
     seconds = float(work.seconds.sum())
     first_tokens = np.count_nonzero((first_tokens_s > begin_s) & (first_tokens_s <= end_s))
     tokens = float(work.sequence_steps.sum()) + float(first_tokens)
-    latencies_s, weights = log.inter_token_latencies_s()
+    latencies_s, weights = stalls.spread(*log.inter_token_latencies_s())
     sequence_seconds = float((work.sequence_steps / work.steps * work.seconds).sum())
     return SaturatedRun(
         batch=sequence_seconds / seconds,

@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from bellman.engines.simulated.performance import Performance
+from bellman.engines.simulated.profile import Profile
 from bellman.engines.simulated.saturated import (
     SaturatedRun,
     gamma_lengths,
@@ -165,7 +165,7 @@ SPLITS: Mapping[str, Callable[[list[SteadyState]], Split]] = {
 
 
 def simulate(
-    performance: Performance, kv_blocks: int, row: SteadyState, lengths: Lengths, seed: int = 0
+    profile: Profile, kv_blocks: int, row: SteadyState, lengths: Lengths, seed: int = 0
 ) -> SaturatedRun:
     """Put the row's load through the simulated engine, by the protocol it was measured with."""
     prompts = lognormal_lengths(
@@ -173,7 +173,7 @@ def simulate(
     )
     outputs = gamma_lengths(row.output_tokens, lengths.output_variation, row.requests, seed + 1)
     limits = Limits(row.max_num_seqs, 8192, kv_blocks, 16)
-    return run_saturated(performance, limits, prompts.tolist(), outputs.tolist())
+    return run_saturated(profile, limits, prompts.tolist(), outputs.tolist(), stalls=profile.stalls)
 
 
 def with_prompts(lengths: Lengths, factor: float) -> Lengths:

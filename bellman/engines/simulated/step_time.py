@@ -12,7 +12,7 @@ class StepTime:
     gemm    = hypot(floor_ms, token_ms * (prefill tokens + sequences))
     kernels = gemm + pair_ms * prefill pairs + kv_token_ms * kv tokens + sequence_ms * sequences
     host    = host_ms + host_sequence_ms * sequences / (1 + sequences / host_half_sequences)
-    step    = overhead_factor * kernels + host
+    step    = overhead_factor * kernels + host (+ prefill_step_ms, where it reads prompts)
 
     The root of squares is a roofline with a round knee: it halves the error of the sharp one.
     Affine in the kv tokens for a given batch, so a run of decode steps has a closed form.
@@ -36,11 +36,25 @@ class StepTime:
     """The same, a decoding sequence of a small batch."""
     host_half_sequences: Positive
     """Batch at which the host's time a sequence has fallen to half of that."""
+    prefill_step_ms: NotNegative = 0.0
+    """What a step costs for reading prompts at all, however short: such a step cannot be replayed
+    as one recorded CUDA graph."""
 
     def seconds(
-        self, prefill_tokens: float, prefill_pairs: float, sequences: float, kv_tokens: float
+        self,
+        prefill_tokens: float,
+        prefill_pairs: float,
+        sequences: float,
+        kv_tokens: float,
+        *,
+        reading: float | None = None,
     ) -> float:
-        """Return the seconds of one step; means of many steps need not be whole numbers."""
+        """Return the seconds of one step; means of many steps need not be whole numbers.
+
+        `reading` is the share of the steps that read prompts, where it is a mean of many.
+        """
+        if reading is None:
+            reading = float(prefill_tokens > 0)
         kernels_ms = (
             math.hypot(self.floor_ms, self.token_ms * (prefill_tokens + sequences))
             + self.pair_ms * prefill_pairs
@@ -50,7 +64,8 @@ class StepTime:
         host_ms = self.host_ms + self.host_sequence_ms * sequences / (
             1 + sequences / self.host_half_sequences
         )
-        return 1e-3 * (self.overhead_factor * kernels_ms + host_ms)
+        prefill_ms = self.prefill_step_ms * reading
+        return 1e-3 * (self.overhead_factor * kernels_ms + host_ms + prefill_ms)
 
     def kv_token_s(self) -> float:
         """Return the seconds that one more token of context adds to a step."""
