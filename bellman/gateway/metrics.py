@@ -69,6 +69,9 @@ class GatewayMetrics:
             "bellman_requests", "Generation requests by status; 499: the client left first.", "code"
         )
         self._spilled = counter("bellman_requests_spilled", "Requests passed on to the next one.")
+        self._resent = counter(
+            "bellman_requests_resent", "Requests sent again: their connections were stale."
+        )
         self._refused = counter("bellman_requests_refused", "Requests that the admission refused.")
         self._outages = counter("bellman_congestion_outages", "Times the level was withdrawn.")
         self._store_outages = counter("bellman_store_outages", "Times the signal store failed.")
@@ -132,6 +135,7 @@ class GatewayMetrics:
         for route in routes:
             name, state, shared = route.endpoint_id, route.app.state(), route.shared
             self._in_flight.labels(name).set(route.in_flight)
+            self._raise(self._resent, name, route.resent)
             self._raise(self._refused, name, state["refused_total"])
             self._raise(self._outages, name, state["outages_total"])
             self._spilled.labels(name)  # there from the start, at 0

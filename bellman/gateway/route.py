@@ -43,8 +43,9 @@ class Route:
             self.shared = SharedPublisher(controller, sensor, period_s, seat)
             return self.shared
 
+        self._proxy = Proxy(pool, upstream.url)
         self.app = CongestionMiddleware(
-            Proxy(pool, upstream.url), sensor, control, publish if store is not None else None
+            self._proxy, sensor, control, publish if store is not None else None
         )
 
     @property
@@ -56,6 +57,11 @@ class Route:
     def in_flight(self) -> int:
         """Requests outstanding here."""
         return self._sensor.in_flight
+
+    @property
+    def resent(self) -> int:
+        """Requests that were sent again, on a fresh connection."""
+        return self._proxy.resent
 
     async def open(self) -> None:
         """Scrape, so that the first response has a level, and start the law."""

@@ -1,6 +1,7 @@
 """What a request's target means: always a path at the one upstream, or nothing (RFC 9112, 3.2)."""
 
 import re
+from collections.abc import Iterable
 from urllib.parse import unquote_to_bytes
 
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -12,6 +13,7 @@ METHODS = "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS"
 ABSOLUTE_FORM = re.compile(rb"https?://([^/?#]*)(.*)", re.IGNORECASE)
 PATH = re.compile(rb"/[!-\"$-\[\]-~]*")
 """Visible ASCII without `#`, which would begin a fragment, and `\\`, which some take for `/`."""
+CONTROL_CHARACTER = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")
 LONGEST_HEAD_BYTES = 64 * 2**10
 """Longer targets and headers are refused (431)."""
 
@@ -67,6 +69,14 @@ def check_head(scope: Scope) -> None:
     if {b"content-length", b"transfer-encoding"} <= {name for name, _ in headers}:
         message = "both Content-Length and Transfer-Encoding: one of them is wrong"
         raise RequestRefused(400, "BadRequestError", message)
+    if has_control_character(headers):
+        message = "a header has control characters"
+        raise RequestRefused(400, "BadRequestError", message)
+
+
+def has_control_character(headers: Iterable[tuple[bytes, bytes]]) -> bool:
+    """Whether a header's value has a character that none may have (RFC 9110, 5.5)."""
+    return any(CONTROL_CHARACTER.search(value) for _, value in headers)
 
 
 def _host(scope: Scope) -> bytes | None:

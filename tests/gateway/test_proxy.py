@@ -81,6 +81,8 @@ async def test_requests_that_leave_open_where_they_end_go_nowhere(
         (("Content-Length: -1",), b""),
         (("Content-Length: 5_0",), b""),
         (("X: a\r\n Content-Length: 5", "X\x00Y: 1"), b""),
+        (("X: a\x01b",), b""),
+        (("X: a\x7f",), b""),
         (("Transfer-Encoding: chunked",), b"zz\r\nhello"),
         (("Transfer-Encoding: chunked",), b"-5\r\nhello\r\n0\r\n\r\n"),
     ]
@@ -133,6 +135,8 @@ async def test_an_answer_cut_short_stays_cut(url: str, upstream: Upstream, answe
         b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
         b"HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n",
         b"HTTP/1.1 200 OK\r\nno colon\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nX: a\x0bb\r\nContent-Length: 0\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nX: a\x7f\r\nContent-Length: 0\r\n\r\n",
         b"SSH-2.0-x\r\n\r\n",
         b"HTTP/1.1 200",
         b"",
@@ -147,6 +151,12 @@ async def test_an_answer_that_is_none_is_a_502(url: str, upstream: Upstream, ans
         assert response.status == 502
         assert response.headers.getall(HEADER) == ["0.0000"]
         assert "\n" not in (await response.json())["error"]["message"]
+
+
+async def test_an_answer_with_a_long_header_comes_through(url: str, upstream: Upstream) -> None:
+    upstream.answer = b"HTTP/1.1 200 OK\r\nX: %b\r\nContent-Length: 2\r\n\r\nok" % (b"a" * 12_000)
+    answer = await exchange(url, request("Content-Length: 2", body=b"{}"))
+    assert answer.startswith(b"HTTP/1.1 200 ") and b"a" * 12_000 in answer
 
 
 async def test_redirects_are_the_clients_to_follow(url: str, upstream: Upstream) -> None:
