@@ -260,13 +260,14 @@ def derive(requests: pd.DataFrame) -> pd.DataFrame:
     e2e_s = last token - intended send; service_latency_s = last token - actual send;
     client_wait_s = actual - intended send; ttft_s = first token - intended send, whether of
     reasoning or of the answer; ttfc_s = first token of the answer itself - intended send;
-    tpot_s = (last - first token) / (output tokens - 1), null for fewer than two tokens, reasoning
-    included in both; the last token is that of the answer;
+    tpot_s = (last - first token) / (output tokens - 1), reasoning included in both, null for fewer
+    than two tokens, and where all came at once (what holds a stream back hides how fast it was);
     longest_gap_s = longest wait between two chunks of the stream, null without two.
     """
     # A column that is unknown of all requests has no type.
     unknown = [name for name in NUMBERS if requests[name].dtype == object]
     requests = requests.astype(dict.fromkeys(unknown, np.float64))
+    streamed_s = requests["last_token_s"] - requests["first_token_s"]
     gaps = (requests["output_tokens"] - 1).where(requests["output_tokens"] > 1)
     return requests.assign(
         ok=requests["status"] == "ok",
@@ -275,7 +276,7 @@ def derive(requests: pd.DataFrame) -> pd.DataFrame:
         client_wait_s=requests["sent_s"] - requests["intended_s"],
         ttft_s=requests["first_token_s"] - requests["intended_s"],
         ttfc_s=requests.get("first_content_token_s", math.nan) - requests["intended_s"],
-        tpot_s=(requests["last_token_s"] - requests["first_token_s"]) / gaps,
+        tpot_s=streamed_s.where(streamed_s != 0) / gaps,
         longest_gap_s=_longest(requests["chunk_gaps_s"]),
     )
 

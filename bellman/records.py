@@ -45,7 +45,7 @@ class RequestRecord:
     first_content_token_s: float | None = None
     """Of the answer's text, after any reasoning."""
     last_token_s: float | None = None
-    """Of the answer's text."""
+    """Of anything that the model wrote."""
     ended_s: float | None = None
     level: float | None = None
     """Congestion level the application acted on; None before its first signal."""

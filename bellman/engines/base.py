@@ -61,7 +61,7 @@ class Completion(Struct, frozen=True):
     first_token_s: float
     """Of anything that the model wrote, reasoning included."""
     last_token_s: float
-    """Of the answer's text: what the user waits for."""
+    """Of anything that the model wrote: `output_tokens` counts to here."""
     first_content_token_s: float | None = None
     """Of the answer's text, after any reasoning; None where there is no text."""
     reasoning_tokens: int | None = None

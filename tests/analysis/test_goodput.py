@@ -66,6 +66,7 @@ def test_every_intended_request_counts():
         (UNCOUNTED | {"status": "error"}, False),
         (GOOD | {"first_token_s": None}, None),  # not streamed: neither ttft nor tpot
         (GOOD | {"first_token_s": None, "last_token_s": 31}, False),
+        (GOOD | {"first_token_s": 1, "last_token_s": 1}, None),  # all of it came at once
         (GOOD | {"first_token_s": None, "output_tokens": 1}, None),  # ttft still counts
         (GOOD | {"output_tokens": 0}, True),
         (GOOD | {"last_token_s": None}, None),
@@ -93,12 +94,12 @@ def test_one_unjudged_request_leaves_bounds_and_a_reason():
     assert (nothing.fraction, nothing.bounds, nothing.keeps(0.5)) == (None, None, None)
 
 
-TIMES = st.sampled_from([None, 0.5, 1.0, 3.0, 30.0])
+FIRST_S, LAST_S = [None, 0.5, 1.0, 3.0, 29.0], [None, 0.6, 1.1, 3.1, 30.0]
 ROWS = st.fixed_dictionaries(
     {
         "status": st.sampled_from(["ok", "ok", "error"]),
-        "first_token_s": TIMES,
-        "last_token_s": TIMES,
+        "first_token_s": st.sampled_from(FIRST_S),
+        "last_token_s": st.sampled_from(LAST_S),
         "output_tokens": st.sampled_from([None, 0, 1, 2, 50]),
     }
 )

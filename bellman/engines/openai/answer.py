@@ -10,14 +10,22 @@ from bellman.engines.openai.failures import LONGEST, message_of
 from bellman.engines.openai.thinking import spans_outside_thinking
 from bellman.foreign_text import printable, whole_characters
 
-GIVEN_UP = ("abort", "error", "content_filter")
-"""Finish reasons of a server that did not write the answer to its end."""
+GIVEN_UP = {
+    *("abort", "aborted", "cancelled", "canceled", "error", "timeout"),
+    *("content_filter", "sensitive", "insufficient_system_resource", "network_error"),
+}
+"""Finish reasons of a server that did not write the answer to its end (the last: DeepSeek, GLM)."""
 BESIDE_TEXT = {
-    "reasoning": ("reasoning_content", "reasoning", "thinking"),
+    "reasoning": (
+        *("reasoning_content", "reasoning", "thinking"),
+        *("reasoning_details", "thinking_blocks", "reasoning_text"),
+    ),
     "tool calls": ("tool_calls", "function_call"),
     "a refusal": ("refusal",),
 }
 """What a delta may hold besides text, by the names that servers give it."""
+THINKING = ("thinking", "reasoning")
+"""Types of a content's parts that are none of the answer."""
 LONGEST_FINISH_REASON = 40
 MOST_PIECES = 200_000
 """Of one answer: more than any model writes tokens."""
@@ -62,9 +70,9 @@ class StreamedAnswer:
         if chunk.get("error") or chunk.get("object") == "error":
             raise RequestFailed("error", f"error in the stream: {message_of(event)}")
         choices = chunk.get("choices")
-        for choice in choices if isinstance(choices, list) else ():
-            if isinstance(choice, dict):
-                self._take_choice(choice, now_s)
+        listed = choices if isinstance(choices, list) else []
+        for place, choice in enumerate(choice for choice in listed if isinstance(choice, dict)):
+            self._take_choice(choice, place, now_s)
         # After the choices: the usage of a chunk counts that chunk, too.
         self._take_usage(chunk.get("usage"))
 
@@ -76,13 +84,13 @@ class StreamedAnswer:
         if not self.done or self._finish_reason is None:
             missing = "[DONE]" if self._finish_reason is not None else "a finish_reason"
             raise RequestFailed("error", f"the stream ended before {missing}")
-        if self._finish_reason in GIVEN_UP:
+        if self._finish_reason.lower() in GIVEN_UP:
             raise RequestFailed("error", f"the server gave up: finish_reason {self._finish_reason}")
         if self._first_s is None:
             raise RequestFailed("error", "the answer has no text")
-        text, first_content_s, last_s = None, self._content_s(0), self._last_s
+        text, first_content_s = None, self._content_s(0)
         if forced_output_tokens is None:
-            text, first_content_s, last_s = self._answer_text()
+            text, first_content_s = self._answer_text()
         elif self._output_tokens != forced_output_tokens:
             raise RequestFailed(
                 "error",
@@ -97,13 +105,13 @@ class StreamedAnswer:
             finish_reason=self._finish_reason,
             first_token_s=self._first_s,
             first_content_token_s=first_content_s,
-            last_token_s=last_s,
+            last_token_s=self._last_s,
             chunk_gaps_s=self._gaps_s,
             retries=retries,
         )
 
-    def _answer_text(self) -> tuple[str, float | None, float]:
-        """Return the text without reasoning, and when its first and last token came."""
+    def _answer_text(self) -> tuple[str, float | None]:
+        """Return the text without reasoning, and when its first token came."""
         if self._refusal:
             refusal = printable(self._refusal, LONGEST)
             raise RequestFailed("error", f"the model refused: {refusal}")
@@ -115,10 +123,9 @@ class StreamedAnswer:
             ended = f" (finish_reason {self._finish_reason})" if kinds else ""
             raise RequestFailed("error", f"the answer has no text{alone}{ended}")
         if spans == [(0, len(raw))]:  # nothing but the answer
-            return whole_characters(raw), self._text_times_s[0], self._text_times_s[-1]
+            return whole_characters(raw), self._text_times_s[0]
         text = whole_characters("".join(raw[start:end] for start, end in spans))
-        first_s, last_s = self._content_s(spans[0][0]), self._content_s(spans[-1][1] - 1)
-        return text, first_s, last_s or self._last_s
+        return text, self._content_s(spans[0][0])
 
     def _content_s(self, position: int) -> float | None:
         """Return when the character at a position of the raw text came."""
@@ -134,12 +141,12 @@ class StreamedAnswer:
         if usage.get("prompt_tokens") is not None:
             self._prompt_tokens = _count(usage["prompt_tokens"])
         if usage.get("completion_tokens") is not None:
-            self._output_tokens = _count(usage["completion_tokens"])
             details = usage.get("completion_tokens_details")
             reasoning = details.get("reasoning_tokens") if isinstance(details, dict) else None
             self._reasoning_tokens = _count(reasoning, least=0)
+            self._output_tokens = _written(usage, self._reasoning_tokens or 0)
 
-    def _take_choice(self, choice: dict[str, Any], now_s: float) -> None:
+    def _take_choice(self, choice: dict[str, Any], place: int, now_s: float) -> None:
         delta = choice.get("delta")
         delta = delta if isinstance(delta, dict) else {}
         content, thinks = _texts(delta.get("content"))
@@ -150,7 +157,7 @@ class StreamedAnswer:
             for kind, names in BESIDE_TEXT.items()
             if any(_is_filled(delta.get(name)) for name in names)
         } | ({"reasoning"} if thinks else set())
-        if _is_another(choice.get("index")):
+        if _is_another(choice.get("index"), place):
             if content or kinds:
                 raise RequestFailed("error", "several answers where one was asked for")
             return
@@ -160,7 +167,7 @@ class StreamedAnswer:
         if "a refusal" in kinds and len(self._refusal) < LONGEST:
             self._refusal += str(delta["refusal"])
         finish_reason = choice.get("finish_reason")
-        if isinstance(finish_reason, str):
+        if isinstance(finish_reason, str) and finish_reason:  # some say "" until the end
             self._finish_reason = printable(finish_reason, LONGEST_FINISH_REASON)
 
     def _note(self, content: str, now_s: float) -> None:
@@ -199,7 +206,7 @@ def _texts(content: object) -> tuple[str, bool]:
     parts = content if isinstance(content, list) else []
     texts = [part.get("text") for part in parts if _type(part) == "text"]
     return "".join(text for text in texts if isinstance(text, str)), any(
-        _type(part) == "thinking" for part in parts
+        _type(part) in THINKING for part in parts
     )
 
 
@@ -211,9 +218,25 @@ def _is_filled(value: object) -> bool:
     return isinstance(value, str | list | dict) and bool(value)
 
 
-def _is_another(index: object) -> bool:
-    """Tell whether a choice's index is that of a second answer."""
-    return isinstance(index, int) and index > 0 and not isinstance(index, bool)
+def _is_another(index: object, place: int) -> bool:
+    """Tell whether a choice is of a second answer, by its index or else its place in the chunk."""
+    known = isinstance(index, int) and not isinstance(index, bool)
+    return (index if known else place) != 0
+
+
+def _written(usage: dict[str, Any], reasoning: int) -> int | None:
+    """Return the tokens that the model wrote, or None where the counts contradict one another.
+
+    Some servers leave reasoning out of `completion_tokens`, but not out of `total_tokens` (Grok).
+    """
+    tokens = _count(usage["completion_tokens"])
+    prompt, total = _count(usage.get("prompt_tokens")), _count(usage.get("total_tokens"))
+    if tokens is None:
+        return None
+    beside = total - prompt - tokens if total is not None and prompt is not None else 0
+    if beside > 0:
+        return _count(tokens + reasoning) if beside == reasoning else None
+    return tokens if tokens >= reasoning else None
 
 
 def _count(value: object, least: int = 1) -> int | None:

@@ -2,8 +2,10 @@
 
 import re
 
-OPENING = re.compile(r"<think(?:ing)?>|\[THINK\]", re.IGNORECASE)
-CLOSING = re.compile(r"</think(?:ing)?>|\[/THINK\]", re.IGNORECASE)
+NAME = r"(?:\w+:)?(?:think(?:ing)?|thought|reasoning)"
+OPENING = re.compile(rf"<{NAME}>|\[THINK\]|◁think▷", re.IGNORECASE)
+CLOSING = re.compile(rf"</{NAME}>|\[/THINK\]|◁/think▷", re.IGNORECASE)
+"""By the tags of DeepSeek, Qwen, Seed, Gemini, Magistral and Kimi."""
 
 
 def spans_outside_thinking(text: str) -> list[tuple[int, int]]:

@@ -60,7 +60,10 @@ def test_one_chunk_has_no_gap() -> None:
     assert completed(*contents("all of it")).chunk_gaps_s == []
 
 
-@pytest.mark.parametrize("name", ["reasoning_content", "reasoning", "thinking"])
+OTHER_NAMES = ["reasoning_content", "reasoning", "thinking", "reasoning_text"]
+
+
+@pytest.mark.parametrize("name", OTHER_NAMES)
 def test_reasoning_is_timed_and_is_no_text(name: str) -> None:
     """40 chunks of reasoning from 0.1 s on, then 10 of content, one every 25 ms."""
     events = [
@@ -100,6 +103,10 @@ def test_reasoning_is_timed_and_is_no_text(name: str) -> None:
         ("The answer.<think>more", "The answer."),
         ("<Thinking>a</THINKING>The answer.", "The answer."),
         ("[THINK]a[/THINK]The answer.", "The answer."),
+        ("<thought>a</thought>The answer.", "The answer."),
+        ("<seed:think>a</seed:think>The answer.", "The answer."),
+        ("<REASONING>a</reasoning>The answer.", "The answer."),
+        ("◁think▷a◁/think▷The answer.", "The answer."),
         ("<think></think>\n\nThe answer.", "The answer."),
         (" The answer, with a thinker < think >.", " The answer, with a thinker < think >."),
     ],
@@ -112,8 +119,7 @@ def test_thinking_in_the_text_is_no_summary_however_it_is_cut(text: str, expecte
         assert whole.first_token_s == 1.0  # thinking is timed
         first = text.index(expected[:3]) // size + 1
         assert whole.first_content_token_s == first
-        last = (text.rindex(expected[-3:]) + 2) // size + 1
-        assert whole.last_token_s == last
+        assert whole.last_token_s == len(pieces)
 
 
 @given(
@@ -146,10 +152,79 @@ def test_no_mixture_of_tags_is_an_exception(pieces: list[str]) -> None:
             [(1.0, {"choices": [{"index": n, "delta": {"content": "x"}} for n in (0, 1)]})],
             "several answers where one was asked for",
         ),
+        (
+            [(1.0, {"choices": [{"delta": {"content": "x"}}] * 2})],
+            "several answers where one was asked for",
+        ),
     ],
 )
 def test_what_is_no_answer(events: list[tuple[float, Any]], reason: str) -> None:
     assert reason in fails(*events)
+
+
+def test_what_follows_the_answer_is_timed_as_it_is_counted() -> None:
+    """Fifty tokens, one every 25 ms: the last ten are a call of a tool."""
+    call = {"tool_calls": [{"index": 0, "function": {"arguments": "x"}}]}
+    events = [
+        (0.1 + 0.025 * n, delta(**({"content": f" w{n}"} if n < 40 else call))) for n in range(50)
+    ]
+    whole = completed(*events, (2.0, usage(50)))
+    assert whole.last_token_s - whole.first_token_s == pytest.approx(49 * 0.025)
+    assert whole.text == "".join(f" w{n}" for n in range(40))
+
+
+@pytest.mark.parametrize(
+    "reasoning",
+    [
+        {"reasoning_details": [{"type": "reasoning.encrypted", "data": "x"}]},
+        {"thinking_blocks": [{"thinking": "x"}]},
+        {"content": [{"type": "reasoning", "summary": []}]},
+    ],
+)
+def test_reasoning_of_other_shapes_is_timed(reasoning: dict[str, Any]) -> None:
+    whole = completed((1.0, delta(**reasoning)), (2.0, delta(content="a")))
+    assert (whole.first_token_s, whole.first_content_token_s, whole.text) == (1.0, 2.0, "a")
+
+
+@pytest.mark.parametrize(
+    ("counts", "expected"),
+    [
+        ((10, 30, 30, 40), 30),  # completion tokens are 10 + 20 of reasoning: the usual way
+        ((10, 5, 20, 35), 25),  # they leave out the reasoning, the total does not
+        ((10, 5, 20, None), None),
+        ((10, 5, 20, 15), None),
+        ((10, 30, None, 340), None),  # something was written that nobody names
+        ((10, 30, None, 0), 30),
+        ((None, 30, 5, 50), 30),
+    ],
+)
+def test_counts_of_reasoning(counts: tuple[int | None, ...], expected: int | None) -> None:
+    prompt, tokens, reasoning, total = counts
+    details = None if reasoning is None else {"reasoning_tokens": reasoning}
+    end = usage(tokens, prompt_tokens=prompt, total_tokens=total, completion_tokens_details=details)
+    assert completed(*contents("a"), (2.0, end)).output_tokens == expected
+
+
+@pytest.mark.parametrize(
+    "reason", ["abort", "Timeout", "cancelled", "insufficient_system_resource", "sensitive"]
+)
+def test_an_answer_that_the_server_gave_up_is_none(reason: str) -> None:
+    end = {"choices": [{"index": 0, "delta": {}, "finish_reason": reason}]}
+    collected = StreamedAnswer()
+    for event in (contents("a")[0][1], end):
+        collected.take(json.dumps(event).encode(), 1.0)
+    collected.take(b"[DONE]", 1.0)
+    with pytest.raises(RequestFailed, match=f"gave up: finish_reason {reason}"):
+        collected.completion(None)
+
+
+def test_an_empty_finish_reason_is_none() -> None:
+    collected = StreamedAnswer()
+    unfinished = {"choices": [{"index": 0, "delta": {"content": "a"}, "finish_reason": ""}]}
+    collected.take(json.dumps(unfinished).encode(), 1.0)
+    collected.take(b"[DONE]", 1.0)
+    with pytest.raises(RequestFailed, match="before a finish_reason"):
+        collected.completion(None)
 
 
 def test_other_shapes_of_text() -> None:
