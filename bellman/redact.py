@@ -1,26 +1,45 @@
 """The one place that keeps secrets out of what is written or shown.
 
 By name: whatever stands under a key that says key, token, secret, password or authorization. By
-value: that value, and those of such environment variables, wherever else they occur. By form: the
-user part of a URL, such parameters of its query, and what follows "Bearer".
+value: that value, and those of such environment variables, wherever else they occur, also as a URL
+or JSON writes them. By form: the user part of a URL, such parameters of its query, such headers and
+arguments, and what follows "Bearer".
 """
 
+import json
 import os
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any
+from urllib.parse import quote
 
 HIDDEN = "***"
 SHORTEST = 6
 """Characters of a value that is looked for elsewhere: shorter ones occur by chance."""
-NAMES = {"key", "apikey", "token", "secret", "password", "passwd", "authorization", "credentials"}
+NAMES = {
+    *("key", "apikey", "apikeys", "token", "secret", "secrets", "password", "passwords", "passwd"),
+    *("passphrase", "authorization", "auth", "credential", "credentials", "bearer", "cookie"),
+}
+KEYRINGS = {"api", "access", "secret", "private"}
+"""Whose `keys` are secrets."""
 WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
-NAME = r"[\w.\-/+@]*(?:key|token|secret|passw(?:or)?d|authorization|credentials)"
+SECRET = r"(?:key|token|secret|passw(?:or)?d|passphrase|authorization|credentials?)"
+NAME = rf"[\w.\-/+@]*{SECRET}"
+PARAMETER = rf"(?:{NAME}|[\w.\-]*(?:auth|sig|signature|pwd))"
+HEADER = r"(?:api[-_]?key|access[-_]?key|(?:access|auth|refresh)[-_]token|secret|passw(?:or)?d)"
 FORMS = (
-    (re.compile(r"(\w://)[^/\s@'\"]+@"), rf"\1{HIDDEN}@"),
-    (re.compile(rf"([?&]{NAME}=)[^&\s#'\"]+", re.IGNORECASE), rf"\1{HIDDEN}"),
-    (re.compile(r"(\b(?:bearer|basic)\s+)[\w.~+/=\-]{6,}", re.IGNORECASE), rf"\1{HIDDEN}"),
-    (re.compile(rf"((?<![\w.])-*{NAME}=)(?![\d.]+(?:\W|$))[^\s,:}}'\"]+", re.I), rf"\1{HIDDEN}"),
+    (re.compile(r"(\w://)[^/?#\s\"]*@"), rf"\1{HIDDEN}@"),
+    (re.compile(rf"([?&;]{PARAMETER}=)[^&\s#'\"]+", re.I), rf"\1{HIDDEN}"),
+    (re.compile(r"(authorization['\"]?:\s*['\"]?)[^'\",}\n]+", re.I), rf"\1{HIDDEN}"),
+    (re.compile(r"(\b(?:bearer|basic)\s+)[\w.~+/=\-]{6,}", re.I), rf"\1{HIDDEN}"),
+    (re.compile(rf"({HEADER}['\"]?:\s*['\"]?)[^\s'\",}}]+", re.I), rf"\1{HIDDEN}"),
+    (re.compile(rf"(--[\w\-]*{SECRET}\s+)[^\s\-]\S*", re.I), rf"\1{HIDDEN}"),
+    (
+        re.compile(
+            rf"((?<![\w.])-*{NAME}=['\"]?)(?![\d.]+(?:\W|$))(?:[^\s:}}'\"]|:(?!\s|$))+", re.I
+        ),
+        rf"\1{HIDDEN}",
+    ),
 )
 _values: set[str] = set()
 """Known secrets: those of the environment, and of the configurations learnt."""
@@ -29,7 +48,8 @@ _values: set[str] = set()
 def is_secret_name(name: str) -> bool:
     """Whether a key holds a secret; `api_key_env` names a variable, `words_per_token` no string."""
     words = [word.lower() for word in WORD.findall(name)]
-    return not NAMES.isdisjoint(words) and words[-1] not in {"env", "file", "path", "column"}
+    holds = not NAMES.isdisjoint(words) or ("keys" in words and not KEYRINGS.isdisjoint(words))
+    return holds and words[-1] not in {"env", "file", "path", "column"}
 
 
 def learn(config: Any) -> None:
@@ -95,7 +115,11 @@ def _secrets(value: Any, name: str = "") -> set[str]:
 
 
 def _long(values: Iterable[str]) -> Iterable[str]:
-    return (value for value in values if len(value) >= SHORTEST)
+    """Return the values that are long enough, each as it stands in a URL and in JSON, too."""
+    for value in values:
+        if len(value) >= SHORTEST:
+            yield from (value, quote(value, safe=""))
+            yield from (json.dumps(value, ensure_ascii=ascii)[1:-1] for ascii in (True, False))
 
 
 _values.update(_of_environment())

@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 
@@ -25,6 +26,17 @@ SECRET = "sk-4815162342-lost"
         f"engine.api_key={SECRET}: unknown key of engine",
         f"+engine.environment.HF_TOKEN={SECRET}",
         f"--api-key={SECRET}",
+        f"vllm serve --api-key {SECRET} --port 1",
+        f"http://user:p@ss{SECRET}@host/v1",
+        f"http://user:p'{SECRET}@host/v1",
+        f"http://host/v1?x=1&sig={SECRET}",
+        f"http://host/v1?X-Amz-Signature={SECRET}",
+        f"authorization: Token {SECRET}",
+        f"X-Api-Key: {SECRET}",
+        f"{{'api_key': '{SECRET}'}}",
+        f'{{"password":"{SECRET}"}}',
+        f"Client(api_key='{SECRET}')",
+        f"password=a:b,{SECRET}",
     ],
 )
 def test_what_has_the_form_of_a_secret_is_hidden(text: str) -> None:
@@ -39,6 +51,9 @@ def test_what_has_the_form_of_a_secret_is_hidden(text: str) -> None:
         "engine.api_key_env=MY_KEY",
         "http://127.0.0.1:8000/v1?x=1",
         "output_tokens=12, of a bearer of news",
+        "cannot read http://127.0.0.1:8000/v1, ask a@b.example",
+        "unknown key, known are a, b: 3 tokens",
+        "stop token: </s>",
     ],
 )
 def test_what_is_no_secret_stays(text: str) -> None:
@@ -52,12 +67,25 @@ def test_names_hide_values_in_nested_entries_and_arguments() -> None:
         "command": ["run.py", "--api-key", SECRET, f"engine.api_key={SECRET}", "repeats=1"],
         "application": {"words_per_token": 0.744, "floor_tokens": {"summary": 100}},
         "token": None,
+        "api_keys": [SECRET],
+        "basic_auth": ["user", SECRET],
+        "passphrase": SECRET,
     }
     found = redact.redact(given)
     assert SECRET not in json.dumps(found)
     assert found["application"] == given["application"] and found["token"] is None
     assert found["environment"]["TOKENIZERS_PARALLELISM"] == "false"
     assert found["engine"]["api_key_env"] == "X" and found["command"][-1] == "repeats=1"
+
+
+def test_a_known_secret_is_hidden_as_urls_and_json_write_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(redact, "_values", set())
+    secret = 'p@ss"w\u00f6rd/1'
+    redact.learn({"password": secret})
+    for text in (secret, quote(secret, safe=""), json.dumps(secret)):
+        assert redact.conceal_values(f"<{text.strip(chr(34))}>") == f"<{redact.HIDDEN}>"
 
 
 @pytest.mark.slow

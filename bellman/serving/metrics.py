@@ -74,6 +74,8 @@ NAMES: dict[str, tuple[str, ...]] = {
 GAUGES = ("running", "waiting", "kv_usage")
 SECONDS = ("queue_delay_sum_s", "ttft_sum_s", "e2e_sum_s")
 ALL_NAMES = frozenset(name for names in NAMES.values() for name in names)
+LONGEST_LINE = 16 * 2**10
+"""Characters: what a line's parser needs grows with their square."""
 MOST_SERIES = 10_000
 """More than any server has engines, ranks and finish reasons."""
 MULTIPROCESS = "PROMETHEUS_MULTIPROC_DIR"
@@ -136,6 +138,8 @@ def parse_metrics(text: str) -> Reported:
     if len(lines) > MOST_SERIES:
         raise SensorFailed(f"{len(lines)} lines of metrics")
     for line in lines:
+        if len(line) > LONGEST_LINE:
+            raise SensorFailed(f"a line of metrics of {len(line)} characters")
         if not line.rpartition("}")[2].isascii():  # float() reads digits of every script
             raise SensorFailed(f"{line!r:.200} is no line of metrics")
     try:

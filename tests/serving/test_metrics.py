@@ -111,6 +111,14 @@ def test_other_text_reports_nothing(text: str) -> None:
     assert parse_metrics(text) == Reported()
 
 
+def test_a_line_without_end_is_refused_before_it_is_parsed() -> None:
+    """Each is a label's or a line's parsing that takes a minute and more."""
+    for labels in (",".join(f'a{n}="x"' for n in range(400_000)), 'a="' + '\\"' * 400_000 + '"'):
+        text = f"vllm:num_requests_running{{{labels}}} 5\n"
+        with pytest.raises(SensorFailed, match=r"a line of metrics of \d+ characters"):
+            parse_metrics(text)
+
+
 def test_the_registry_of_this_process() -> None:
     read = registry_reader()
     before = read()

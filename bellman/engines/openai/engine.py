@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import re
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import field
@@ -67,8 +68,7 @@ class OpenAIEngine:
 
     def __post_init__(self) -> None:
         """Check the values."""
-        parts = urlsplit(self.base_url)
-        good_url = parts.scheme in ("http", "https") and bool(parts.netloc)
+        good_url = is_root(self.base_url)
         require(good_url, "base_url", self.base_url, "must be like http://127.0.0.1:8000/v1")
         for name in OURS:
             require(name not in self.sampling, f"sampling.{name}", "", "is set by the client")
@@ -220,6 +220,16 @@ def model_names(value: object) -> list[str]:
     listed = entries if isinstance(entries, list) else []
     ids = [entry.get("id") for entry in listed if isinstance(entry, dict)]
     return [name for name in ids if isinstance(name, str) and name]
+
+
+def is_root(url: str) -> bool:
+    """Whether paths can be put behind a URL: it has a host and a port that can be, and no query."""
+    try:
+        parts = urlsplit(url)
+        placed = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
+    return placed and not parts.query and not parts.fragment and not re.search(r"\s", url)
 
 
 def is_local(url: str) -> bool:

@@ -4,6 +4,7 @@ import aiohttp
 from prometheus_client.parser import text_string_to_metric_families
 
 from bellman.engines.openai.fetch import NoReply, fetch
+from bellman.serving.metrics import LONGEST_LINE
 
 CACHE_CONFIG = "vllm:cache_config_info"
 LABELS = {"num_gpu_blocks": "kv_blocks", "block_size": "kv_block_size"}
@@ -22,23 +23,29 @@ async def read_kv_cache(pool: aiohttp.ClientSession, root_url: str) -> dict[str,
 
 
 def parse_kv_cache(text: str) -> dict[str, int | bool]:
-    """Read the text of a `/metrics` endpoint; of several engines the first one's cache counts.
+    """Read the text of a `/metrics` endpoint.
 
+    Of several engines the first one's size counts, and whether any of them keeps prefixes.
     Raises ValueError for text that is none.
     """
     lines = [line for line in text.splitlines() if line.startswith(CACHE_CONFIG)]
-    for family in text_string_to_metric_families("\n".join(lines) + "\n"):
-        for sample in family.samples:
-            found: dict[str, int | bool] = {
-                name: int(sample.labels[label])
-                for label, name in LABELS.items()
-                if is_number(sample.labels.get(label, ""))
-            }
-            caches = sample.labels.get("enable_prefix_caching")
-            if caches in ("True", "False"):
-                found["prefix_caching"] = caches == "True"
-            return found
-    return {}
+    if any(len(line) > LONGEST_LINE for line in lines):
+        raise ValueError("a line that is too long to be parsed")
+    try:
+        families = list(text_string_to_metric_families("\n".join(lines) + "\n"))
+    except Exception as error:  # the parser promises no kind
+        raise ValueError(f"no text of metrics: {error!r:.200}") from None
+    engines = [sample.labels for family in families for sample in family.samples]
+    found: dict[str, int | bool] = {
+        name: int(labels[label])
+        for labels in engines[:1]
+        for label, name in LABELS.items()
+        if is_number(labels.get(label, ""))
+    }
+    caches = {labels.get("enable_prefix_caching") for labels in engines}
+    if caches and caches <= {"True", "False"}:
+        found["prefix_caching"] = "True" in caches
+    return found
 
 
 def is_number(label: str) -> bool:

@@ -158,9 +158,10 @@ def _succeeded(reply: Reply) -> bool:
     if reply.status not in (200, 204):
         return False
     value = reply.json()
-    if value is None:
-        said = reply.body.decode(errors="replace").lower()
-        return not any(word in said for word in ("fail", "not ", "error", "false"))
+    if value is None or isinstance(value, str):
+        said = reply.body.decode(errors="replace").strip().lower()
+        is_page = said.startswith("<")  # of something that answers any path
+        return not is_page and not any(word in said for word in ("fail", "not ", "error", "false"))
     if isinstance(value, dict):
         said = str(value.get("status", "")).lower()
         refused = any(value.get(key) is False for key in ("success", "ok", "reset", "result"))

@@ -129,6 +129,11 @@ def test_the_yaml_builds_the_engine() -> None:
     ("values", "key"),
     [
         ({"base_url": "localhost:8000"}, "^base_url="),
+        ({"base_url": "http://[::1"}, "^base_url="),
+        ({"base_url": "http://h:99999"}, "^base_url="),
+        ({"base_url": "http://h:port"}, "^base_url="),
+        ({"base_url": "http://h/v1?api-version=1"}, "^base_url="),
+        ({"base_url": "http://a host/v1"}, "^base_url="),
         ({"request_timeout_s": 0.0}, "^request_timeout_s="),
         ({"sampling": {"max_tokens": 3}}, "^sampling.max_tokens="),
     ],

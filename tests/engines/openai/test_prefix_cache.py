@@ -116,6 +116,8 @@ async def test_nobody_answers_the_reset(mock: Mock, monkeypatch: pytest.MonkeyPa
         (200, b'{"status": "noop"}', False),
         (200, b"false", False),
         (200, b"Failed to reset prefix cache", False),
+        (200, b'"Failed to reset prefix cache"', False),
+        (200, b"\n<!doctype html><title>Welcome</title>", False),
         (202, b"", False),
         (302, b"", False),
         (404, b"", False),
