@@ -56,6 +56,8 @@ def test_times_of_any_column_and_unit_are_the_same_trace(tmp_path, unit, times):
         ("s", [1.0, None], "at=None is not a time in s"),
         ("s", [True, False], "at=True is not a time in s"),
         ("s", ["1", "true"], "at='true' is not a time in s"),
+        ("s", ["1", "1_000"], "at='1_000' is not a time in s"),
+        ("s", ["1", "٢"], "at='٢' is not a time in s"),
         ("s", [[1.0], [2.0]], "at=[1.0] is not a time in s"),
         ("s", [{"s": 1}, {"s": 2}], "at={'s': 1} is not a time in s"),
         ("s", [b"\xff", b"1"], r"at=b'\xff' is not a time in s"),
@@ -88,12 +90,21 @@ def test_a_trace_of_any_values_is_requests_or_one_line(tmp_path, at, tokens):
     try:
         found = trace(path, prompt="n")
     except RunError as error:
+        if "span" in str(error):
+            assert abs(float(at)) > 1e11
         assert str(error).startswith(str(path))
         assert str(error).isprintable()
     else:
         assert found.prompt_tokens is not None
         assert sorted(found.prompt_tokens.tolist()) == sorted([1, int(float(tokens))])
         assert found.times_s[-1] == abs(float(at) - 3)
+
+
+@pytest.mark.parametrize("times", [[-1e308, 1e308], [0.0, 1.7e308], [0.0, 1e13]])
+def test_times_that_are_no_trace_name_the_file(tmp_path, times):
+    pq.write_table(pa.table({"at": times}), tmp_path / "a.parquet")
+    with pytest.raises(RunError, match=r"a\.parquet: the times span more than 1e\+12 s"):
+        trace(tmp_path / "a.parquet")
 
 
 def test_a_file_without_rows_says_so(tmp_path):

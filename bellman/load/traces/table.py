@@ -19,6 +19,8 @@ from bellman.row_files.text import shown
 
 A_LENGTH = "a whole number of tokens, 0 or more, below 2**31"
 HASH_IDS = "a list of whole numbers, 0 or more"
+LONGEST_S = 1e12
+"""Of a trace: beyond it a second is lost among a time's digits."""
 A_PRIORITY = "a whole number of 32 bits"
 
 
@@ -82,6 +84,10 @@ def read_table(
         raise RunError(f"{path}: {len(times)} requests, a trace needs 2 or more")
     order = np.argsort(times, kind="stable")
     times_s = times[order]
+    if not float(times_s[-1]) - float(times_s[0]) < LONGEST_S:
+        raise RunError(
+            f"{path}: the times span more than {LONGEST_S:g} s, check arrivals.time_unit"
+        )
     times_s = times_s - times_s[0]
     if times_s[-1] == 0:
         raise RunError(f"{path}: all requests are at the same instant, check arrivals.time_column")

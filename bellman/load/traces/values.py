@@ -30,8 +30,10 @@ def parse_time_s(value: Any, unit: str) -> float:
 
 
 def _number(value: Any) -> float:
-    """Return a finite number; a boolean is none, though Python takes it for one."""
+    """Return a finite number; a boolean is none, and so is `1_000`, though Python takes them."""
     number = float(value)
+    if isinstance(value, str) and ("_" in value or not value.isascii()):
+        raise ValueError
     if isinstance(value, bool) or not math.isfinite(number):
         raise ValueError
     return number
