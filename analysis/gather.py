@@ -22,7 +22,7 @@ from analysis import read
 from analysis.plan import CAPACITY, EPISODE, PlannedCell, read_plan
 from analysis.salvage import FILES, RecordFile, salvage_lines
 from bellman.records import REQUESTS, TEXTS, read_json_lines, write_json
-from bellman.run_files import SCHEDULES
+from bellman.run_files import BEGUN, DONE, SCHEDULES
 
 GATHERED = "gathered.json"
 """What could not be used of the records."""
@@ -30,6 +30,9 @@ INTERRUPTED = "interrupted: no record was written"
 """Reason of an intended request that a killed run left without a record."""
 
 
+SAID_FIRST = ("arm", "repeat", "source", "schedule_hash")
+SAID_LAST = ("energy", "lines")
+"""What an episode says of itself when it begins, and besides when it has ended."""
 POINTS = "bellman.points"
 """In a frame's metadata: the axes of each row group, as JSON."""
 
@@ -79,11 +82,15 @@ def gathered(cell: PlannedCell) -> Gathered | None:
     """Return an episode that has begun; None for one that has not, and for other cells."""
     if cell.kind != EPISODE:
         return None
-    content = cell.content
-    if content is not None:
-        return Gathered(cell, content, True)
-    begun = cell.begun
-    return None if begun is None else Gathered(cell, begun, False)
+    done = cell.content is not None
+    content = cell.content if done else cell.begun
+    if content is None:
+        return None
+    missing = [name for name in (*SAID_FIRST, *(SAID_LAST if done else ())) if name not in content]
+    if missing:
+        file = cell.folder / (DONE if done else BEGUN)
+        raise read.unreadable(file, ValueError(f"it has no {', '.join(missing)}"))
+    return Gathered(cell, content, done)
 
 
 def placed(one: Gathered) -> dict[str, Any]:

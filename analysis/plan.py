@@ -41,13 +41,13 @@ def read_plan(folder: Path) -> list[PlannedCell]:
     if not file.exists():
         raise RunError(f"{folder}: no {PLAN}; give the folder of a run")
     cells = []
-    for number, line in enumerate(file.read_text().splitlines(), 1):
+    for number, line in enumerate(file.read_text(errors="replace").splitlines(), 1):
         try:
             entry = json.loads(line)
             place = folder / EPISODES / entry["id"]
             cells.append(
                 PlannedCell(entry["id"], entry["kind"], entry["label"], entry["axes"], place)
             )
-        except (ValueError, KeyError, TypeError) as error:
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise RunError(f"{file}, line {number} cannot be read: {error}") from None
     return cells

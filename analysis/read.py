@@ -15,13 +15,20 @@ from bellman.errors import RunError
 
 
 def json_file(path: Path, default: Any) -> Any:
-    """Return the content of a JSON file, or `default` where there is none."""
+    """Return the content of a JSON file, or `default` where there is none.
+
+    It must be of the default's kind: an object, or a list.
+    """
     if not path.exists():
         return default
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
         raise unreadable(path, error) from None
+    kind = "list" if isinstance(default, list) else "object"
+    if not isinstance(content, list if kind == "list" else dict):
+        raise unreadable(path, ValueError(f"it is no JSON {kind}"))
+    return content
 
 
 def parquet(path: Path) -> pa.Table:
@@ -55,7 +62,7 @@ def config(path: Path) -> dict[str, Any]:
         return {}
     try:
         content = OmegaConf.to_container(OmegaConf.load(path), resolve=False)
-    except (OSError, ValueError, YAMLError, OmegaConfBaseException) as error:
+    except (OSError, ValueError, RecursionError, YAMLError, OmegaConfBaseException) as error:
         raise unreadable(path, error) from None
     if not isinstance(content, dict):
         raise RunError(f"{path} cannot be read (no mapping of keys): restore it or run again")

@@ -16,7 +16,7 @@ from pathlib import Path
 import psutil
 
 from bellman.errors import RunError
-from bellman.live_process import ProcessIdentity, is_alive, this_process
+from bellman.live_process import ProcessIdentity, identity_in, is_alive, this_process
 
 LOCK = "claim.lock"
 EXCLUSIVE = "claim.exclusive"
@@ -177,8 +177,8 @@ def _ourselves() -> bytes:
 
 def _named_in(file: Path) -> ProcessIdentity | None:
     try:
-        return ProcessIdentity(**json.loads(file.read_bytes()))
-    except (OSError, ValueError, TypeError):
+        return identity_in(json.loads(file.read_bytes()))
+    except (OSError, ValueError, RecursionError):
         return None
 
 

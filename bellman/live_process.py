@@ -2,7 +2,7 @@
 
 import os
 import socket
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 
 import psutil
@@ -26,6 +26,20 @@ class ProcessIdentity:
 
     def __str__(self) -> str:
         return f"process {self.process_id} on {self.host}"
+
+
+def identity_in(value: object) -> ProcessIdentity:
+    """Return the identity that a file's JSON value is; raises ValueError for anything else."""
+    names = {field.name for field in fields(ProcessIdentity)}
+    if not isinstance(value, dict) or value.keys() != names:
+        raise ValueError("no identity of a process")
+    identity = ProcessIdentity(**value)
+    texts = (identity.host, identity.boot_id or "", identity.pid_namespace or "")
+    numbers = (identity.process_id, identity.start_ticks or 0)
+    kinds = all(type(text) is str for text in texts) and all(type(n) is int for n in numbers)
+    if not kinds or not 0 < identity.process_id < 2**31:
+        raise ValueError("no identity of a process")
+    return identity
 
 
 def this_process() -> ProcessIdentity:

@@ -13,7 +13,7 @@ from typing import Any, Self
 from bellman import folder_lock
 from bellman.errors import RunError
 from bellman.folder_lock import FolderLock, locks_are_local
-from bellman.live_process import ProcessIdentity, is_alive, this_process
+from bellman.live_process import identity_in, is_alive, this_process
 from bellman.records import write_json
 
 STATUS = "status.json"
@@ -77,9 +77,9 @@ def read_status(path: Path) -> dict[str, Any] | None:
         content = json.loads(file.read_text(encoding="utf-8"))
     except (FileNotFoundError, NotADirectoryError):
         return None
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise _damaged(file, str(error) if file.stat().st_size else "it is empty") from None
-    if not isinstance(content, dict) or "status" not in content:
+    if not isinstance(content, dict) or not isinstance(content.get("status"), str):
         raise _damaged(file, "it says no status")
     return content
 
@@ -134,11 +134,15 @@ def refuse_if_alive(path: Path, status: dict[str, Any], lock: FolderLock) -> Non
     if status["status"] != RUNNING or "process" not in status:
         return
     try:
-        writer = ProcessIdentity(**status["process"])
-    except TypeError:
+        writer = identity_in(status["process"])
+    except ValueError:
         raise _damaged(path / STATUS, "it does not say whose it is") from None
     same_machine = writer.boot_id == this_process().boot_id
-    if lock.has_kernel_lock and status["locked"] and (same_machine or not locks_are_local(path)):
+    if (
+        lock.has_kernel_lock
+        and status.get("locked") is True
+        and (same_machine or not locks_are_local(path))
+    ):
         return
     alive = is_alive(writer)
     if alive:

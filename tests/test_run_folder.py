@@ -86,7 +86,10 @@ def test_a_linked_folder_is_used_where_it_is_and_stays_linked(tmp_path):
     assert (tmp_path / "big_disk" / "requests.jsonl").read_text() == "recorded"
 
 
-@pytest.mark.parametrize("content", ["", "{}", '{"status": "runn', "[]", "null", "\xff\xfe"])
+DAMAGED = ["", "{}", '{"status": "runn', "[]", "null", "\xff\xfe", '{"status": null}', "[" * 10**5]
+
+
+@pytest.mark.parametrize("content", DAMAGED, ids=range(len(DAMAGED)))
 def test_a_damaged_status_names_the_file_and_the_remedy(tmp_path, content):
     with claim_folder(tmp_path / "run", IDENTITY) as folder:
         (folder.path / "requests.jsonl").write_text("recorded")
@@ -101,6 +104,36 @@ def test_a_damaged_status_names_the_file_and_the_remedy(tmp_path, content):
     status.unlink()
     claim_folder(tmp_path / "run", IDENTITY).release()
     assert (tmp_path / "run" / "requests.jsonl").read_text() == "recorded"
+
+
+@pytest.mark.parametrize(
+    "process",
+    [
+        *(None, [], {"pid": 5}, {"process_id": 10**30}, {"process_id": None}, {"process_id": "x"}),
+        *({"process_id": -5}, {"start_ticks": "x"}, {"host": 5}, {"more": 1}),
+    ],
+)
+def test_a_status_that_does_not_say_whose_it_is_names_the_file(tmp_path, process):
+    claim_folder(tmp_path / "run", IDENTITY).release()
+    file = tmp_path / "run" / "status.json"
+    status = json.loads(file.read_text())
+    if isinstance(process, dict) and "pid" not in process:
+        process = status["process"] | process
+    file.write_text(json.dumps(status | {"process": process}))
+    with pytest.raises(
+        RunError, match=r"status\.json cannot be read \(it does not say whose it is"
+    ):
+        claim_folder(tmp_path / "run", IDENTITY)
+
+
+def test_a_status_without_a_word_of_its_lock_proves_nothing(tmp_path):
+    claim_folder(tmp_path / "run", IDENTITY).release()
+    file = tmp_path / "run" / "status.json"
+    status = json.loads(file.read_text())
+    del status["locked"]
+    file.write_text(json.dumps(status))
+    with pytest.raises(RunError, match=f"process {os.getpid()} on"):
+        claim_folder(tmp_path / "run", IDENTITY)
 
 
 def test_a_folder_that_a_live_process_writes_without_a_lock_is_refused(tmp_path):

@@ -131,13 +131,34 @@ def test_a_folder_that_a_process_writes_into_is_left_alone(folder, capsys):
         ("study.json", "{}", "study None is not one of"),
         ("study.json", '{"study": "os.system"}', "study 'os.system' is not one of"),
         ("status.json", "", "status.json cannot be read (it is empty)"),
+        ("status.json", "[" * 10**5, "status.json cannot be read (maximum recursion depth"),
+        ("status.json", '{"status": null}', "status.json cannot be read (it says no status)"),
+        ("study.json", "[]", "study.json cannot be read (it is no JSON object)"),
+        ("plan.jsonl", "[" * 10**5, "plan.jsonl, line 1 cannot be read"),
+        ("plan.jsonl", "\udcff", "plan.jsonl, line 1 cannot be read"),
     ],
 )
 def test_a_broken_file_is_one_line_that_names_it(folder, capsys, name, content, message):
     if content is None:
         (folder / name).unlink()
     else:
-        (folder / name).write_text(content)
+        (folder / name).write_text(content, errors="surrogateescape")
     assert present_again([str(folder)]) == 1
     error = capsys.readouterr().err
     assert message in error and error.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("{}", "it has no arm, repeat, source, schedule_hash, energy, lines"),
+        ("[]", "it is no JSON object"),
+        ("[" * 10**5, "maximum recursion depth"),
+    ],
+)
+def test_a_broken_episode_is_one_line_that_names_it(folder, capsys, content, message):
+    file = episode(folder, "none", 0) / "episode.json"
+    file.write_text(content)
+    assert present_again([str(folder)]) == 1
+    error = capsys.readouterr().err
+    assert f"{file} cannot be read ({message}" in error and error.count("\n") == 1
