@@ -291,9 +291,10 @@ def _typed(frame: pd.DataFrame, arms: list[str], phases: Sequence[Phase]) -> pd.
     """Make arm, phase and status ordered categories, so that tables and legends keep the order."""
     if frame.empty:
         return frame
-    names = list(dict.fromkeys([*(phase.name for phase in phases), *frame["phase"].dropna()]))
+    seen_phases, seen_arms = frame["phase"].dropna().unique(), frame["arm"].unique()
+    names = list(dict.fromkeys([*(phase.name for phase in phases), *seen_phases]))
     types: dict[str, Any] = {
-        "arm": pd.CategoricalDtype(list(dict.fromkeys([*arms, *frame["arm"]])), ordered=True),
+        "arm": pd.CategoricalDtype(list(dict.fromkeys([*arms, *seen_arms])), ordered=True),
         "phase": pd.CategoricalDtype(names, ordered=True),
     }
     if "status" in frame:

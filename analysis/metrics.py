@@ -26,10 +26,7 @@ def percentile(values: Array, percent: float) -> float | None:
     Exact: rank = ceil(percent / 100 x n) in whole numbers, and the answer is one of the values.
     Failures enter as +inf, so nine requests of 0.1 s and one failure have p90 = 0.1 and p95 = inf.
     """
-    if len(values) == 0:
-        return None
-    rank = max(1, math.ceil(Fraction(str(percent)) * len(values) / 100))
-    return float(np.partition(values, rank - 1)[rank - 1])
+    return percentiles(values, (percent,))[0]
 
 
 def is_ok(requests: pd.DataFrame) -> Mask:
@@ -72,8 +69,11 @@ def failures_as_infinity(requests: pd.DataFrame, column: str) -> Array:
 
 def percentiles(values: Array, percents: Sequence[float]) -> list[float | None]:
     """Return several percentiles; each is that of `percentile`."""
-    ordered = np.sort(values)  # of sorted values each is found at once
-    return [percentile(ordered, percent) for percent in percents]
+    if len(values) == 0:
+        return [None for _ in percents]
+    ordered = np.sort(values)
+    ranks = (max(1, math.ceil(Fraction(str(p)) * len(values) / 100)) for p in percents)
+    return [float(ordered[rank - 1]) for rank in ranks]
 
 
 def latency_percentile(requests: pd.DataFrame, column: str, percent: float) -> float | None:
@@ -188,11 +188,6 @@ def throughput(requests: pd.DataFrame, start_s: float, end_s: float) -> float | 
     length_s = end_s - start_s
     count = count_finished_inside(requests, start_s, end_s)
     return count / length_s if length_s > 0 else None
-
-
-def status_share(requests: pd.DataFrame, status: str) -> float | None:
-    """Return requests that ended as `status` / all intended requests."""
-    return float((requests["status"] == status).mean()) if len(requests) else None
 
 
 def lost_share(requests: pd.DataFrame) -> float | None:

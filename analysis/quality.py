@@ -29,15 +29,15 @@ def quality(run: Run, arm: str) -> dict[str, Any] | None:
     names = [n for n in own.columns if n.startswith(scores_of) and own[n].notna().any()]
     if not names:
         return None
-    documents = sorted(set(own["document_id"]) | set(base["document_id"]))
+    documents = sorted({*own["document_id"].unique(), *base["document_id"].unique()})
+    own_scores, base_scores = (_by_document(rows, names, documents) for rows in (own, base))
     scores: dict[str, Any] = {"response_source": run.response_source, "definition": DEFINITION}
     scores |= {"requests": len(_counted(run, arm)), "scored": len(own)}
     for name in names:
-        sums, counts = _by_document(own, name, documents)
+        sums, counts = own_scores[name]
         scores[name] = asdict(pooled_mean(sums, counts))
         if name.endswith("_f1") and arm != run.baseline and len(base):
-            base_sums, base_counts = _by_document(base, name, documents)
-            difference = difference_over_documents(sums, counts, base_sums, base_counts)
+            difference = difference_over_documents(sums, counts, *base_scores[name])
             scores[f"{name}_difference"] = asdict(difference)
     return scores
 
@@ -70,8 +70,13 @@ def _counted(run: Run, arm: str) -> pd.DataFrame:
     return rows[rows["phase"].isin(counted) & rows["repeat"].isin(run.complete_repeats(arm))]
 
 
-def _by_document(rows: pd.DataFrame, name: str, documents: list[str]) -> tuple[Array, Array]:
-    """Return sum and number of a score's values for each of the documents."""
-    found = rows.groupby("document_id")[name].agg(["sum", "count"])
-    found = found.reindex(documents, fill_value=0)
-    return found["sum"].to_numpy(dtype=np.float64), found["count"].to_numpy(dtype=np.float64)
+def _by_document(
+    rows: pd.DataFrame, names: list[str], documents: list[str]
+) -> dict[str, tuple[Array, Array]]:
+    """Return sum and number of each score's values for each of the documents."""
+    groups = rows.groupby("document_id")[names]
+    sums, counts = (
+        found.reindex(documents, fill_value=0).astype(np.float64)
+        for found in (groups.sum(), groups.count())
+    )
+    return {name: (sums[name].to_numpy(), counts[name].to_numpy()) for name in names}

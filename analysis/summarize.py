@@ -72,7 +72,7 @@ def summary(run: Run) -> Values:
         "cut_short": run.cut_short,
         "invalid_reasons": run.invalid_reasons,
         "warnings": run.warnings,
-        "repeats": sorted({int(repeat) for repeat in run.requests["repeat"]}),
+        "repeats": sorted({int(repeat) for repeat in run.requests["repeat"].unique()}),
         "baseline": run.baseline,
         "treatments": list(run.treatments),
         "paper_arm": run.paper_arm,
@@ -90,7 +90,7 @@ def summary(run: Run) -> Values:
 
 def _arm(run: Run, arm: str, slo: Slo) -> Values:
     """Measure an arm over its complete repeats, the only ones that can be compared, and in each."""
-    begun = sorted(map(int, set(run.requests.loc[run.requests["arm"] == arm, "repeat"])))
+    begun = sorted(map(int, run.requests.loc[run.requests["arm"] == arm, "repeat"].unique()))
     complete = run.complete_repeats(arm)
     ends_s = [
         float(episode.get("end_s", math.nan))
@@ -180,6 +180,7 @@ def _measure(part: _Part, slo: Slo, phases: tuple[Phase, ...], window: str) -> V
     answered = metrics.completed(group) if window == TOTAL else len(inside)
     generated = part.generated_tokens(start_s, math.inf if window == TOTAL else end_s)
     judged = judge(group, slo)
+    statuses = {s: int((group["status"] == s).sum()) for s in STATUSES}
     values: Values = {
         "length_s": end_s - start_s,
         "offered": metrics.offered(group),
@@ -188,9 +189,9 @@ def _measure(part: _Part, slo: Slo, phases: tuple[Phase, ...], window: str) -> V
         "retried": metrics.retried(group),
         "completed": metrics.completed(group),
         "completed_inside": len(inside),
-        "statuses": {s: int((group["status"] == s).sum()) for s in STATUSES},
+        "statuses": statuses,
         "lost_share": metrics.lost_share(group),
-        "shares": {s: metrics.status_share(group, s) for s in STATUSES},
+        "shares": {s: metrics.per(count, len(group)) for s, count in statuses.items()},
         "offered_rps": metrics.offered_rate(group, length_s),
         "achieved_rps": metrics.achieved_rate(group, length_s),
         "throughput_rps": metrics.per(len(inside), length_s),

@@ -38,7 +38,7 @@ def try_drawing() -> None:
     from analysis.figures import style  # noqa: PLC0415
 
     style.use_style()
-    figure, axes = plt.subplots()
+    figure, axes = plt.subplots(figsize=(1, 1))
     axes.set_title("1/s")
     for kind in ("png", "svg"):
         figure.savefig(io.BytesIO(), format=kind)

@@ -36,6 +36,10 @@ def detokenize(sentence: str, inside_quotes: bool = False) -> str:
     glued = True
     in_double, in_single = inside_quotes, False
     for position, token in enumerate(tokens):
+        if token.isalnum():  # most are, and attach to nothing
+            text += token if glued else " " + token
+            glued = False
+            continue
         glue_before = _attaches_left(tokens, position)
         glue_after = token in ATTACHED_RIGHT or _is_price_sign(tokens, position)
         if token == '"':

@@ -50,7 +50,6 @@ def test_failures_are_infinite_in_percentiles_and_absent_from_means():
     assert metrics.latency_percentile(frame, "e2e_s", 95) == math.inf
     assert metrics.latency_mean(frame, "e2e_s") == pytest.approx(0.1)
     assert metrics.lost_share(frame) == pytest.approx(0.1)
-    assert metrics.status_share(frame, "error") == pytest.approx(0.1)
 
 
 def test_what_became_of_the_requests_by_hand():
