@@ -10,6 +10,7 @@ from bellman.controllers.step import step
 from bellman.controllers.ticks import Ticks
 from bellman.errors import in_one_line
 from bellman.sensing.failure import NotReported, SensorFailed
+from bellman.sensing.numbers import share
 from bellman.serving.sensor import Sensor
 from bellman.signal import Signal, format_level
 from bellman.store.base import Seat, View
@@ -128,8 +129,8 @@ class SharedPublisher:
         self._cached = None
         if found is not None and found.age_s is not None:
             self.last_s = asked_s - found.age_s
-            if found.level is not None:
-                self._cached = Signal(found.level, self.last_s)
+            with suppress(ValueError):  # withdrawn, or a number that nobody of ours wrote
+                self._cached = Signal(share(found.level), self.last_s)
 
     async def _run_law(self, token: int, view: View, dt_s: float) -> bool:
         """Run the law on the requests of all gateways, and publish; whether the lease is kept."""

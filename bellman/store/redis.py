@@ -96,7 +96,7 @@ class RedisSeat:
         if state is not None:
             # A clock that was set back must not make a level younger than new.
             age_s = max(0, int(age_ms)) / 1000
-            published = Published(None if level is None else float(level), state.decode(), age_s)
+            published = Published(_number(level), state.decode(errors="replace"), age_s)
         return View(None if token < 0 else token, elsewhere, gateways, published)
 
     async def publish(self, token: int, level: float, state: str) -> bool:
@@ -110,6 +110,14 @@ class RedisSeat:
     async def leave(self) -> None:
         """Take everything back."""
         await self._leave([self._in_flight, self._lease], [self._gateway_id])
+
+
+def _number(level: bytes | None) -> float | None:
+    """Return a level that was written, whatever it is; None for none and for what is no number."""
+    try:
+        return None if level is None else float(level)
+    except ValueError:
+        return None
 
 
 class RedisStore:

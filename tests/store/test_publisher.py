@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from bellman.controllers.base import Level
 from bellman.store.base import Seat
-from bellman.store.memory import MemoryStore
+from bellman.store.memory import MemorySeat, MemoryStore
 from bellman.store.publisher import LEASE_PERIODS, STALE_PERIODS, SharedPublisher
 from bellman.virtual_time import run
 from tests.store.publishers import LAW, PERIOD_S, SLOW_LAW, Gateway, Line, scene
@@ -68,6 +68,21 @@ async def test_one_that_leaves_is_replaced_within_a_period(gateways: list[Gatewa
     assert gateways[0].level is None
     await asyncio.sleep(PERIOD_S)
     assert (gateways[1].publisher.token, gateways[1].level) == (2, 0.1)
+
+
+@scene()
+async def test_a_level_in_the_store_that_is_none_is_no_header_and_is_written_over(
+    gateways: list[Gateway], _: Any
+) -> None:
+    seat = gateways[1].line.seat
+    assert isinstance(seat, MemorySeat)
+    for level in (7.0, -0.1, math.nan, math.inf):
+        seat.shared.published = (level, "{}", asyncio.get_running_loop().time())
+        await gateways[1].publisher.update(PERIOD_S)
+        assert gateways[1].publisher.header is None
+        assert gateways[1].publisher.reason == "no gateway publishes a level"
+        await asyncio.sleep(2 * PERIOD_S)
+        assert [gateway.publisher.header for gateway in gateways] == ["0.2000"] * 2
 
 
 @scene()
