@@ -52,7 +52,7 @@ def run_job(config: DictConfig) -> None:
     except KeyboardInterrupt:
         error, exit_code = "interrupted", INTERRUPTED
         raise
-    except Exception as failure:
+    except BaseException as failure:  # of a library that exits, too: the other jobs go on
         error, exit_code = conceal(describe(failure)), exit_status(failure)
         if not isinstance(failure, EXPECTED):
             error += f"; where: {keep_traceback(failure, folders)}"
@@ -62,7 +62,7 @@ def run_job(config: DictConfig) -> None:
         note_end(folders[0] if folders else None, error, exit_code)
 
 
-def describe(failure: Exception) -> str:
+def describe(failure: BaseException) -> str:
     """Return a failure in one line; a server's last lines may follow."""
     if isinstance(failure, ConfigError | HydraException | OmegaConfBaseException):
         return one_line(failure, sys.argv[1:])
@@ -74,13 +74,13 @@ def describe(failure: Exception) -> str:
     return f"{type(failure).__name__}: {first}".rstrip(": ")
 
 
-def exit_status(failure: Exception) -> int:
+def exit_status(failure: BaseException) -> int:
     """Return the exit status that a failure makes."""
     mistakes = (ConfigError, HydraException, OmegaConfBaseException)
     return USER_ERROR if isinstance(failure, mistakes) else FAILED
 
 
-def keep_traceback(failure: Exception, folders: list[Path]) -> str:
+def keep_traceback(failure: BaseException, folders: list[Path]) -> str:
     """Write the traceback of an unexpected failure beside the run, and return where; "above" if
     there is no place, and it went to standard error.
     """

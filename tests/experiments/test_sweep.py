@@ -93,6 +93,17 @@ def test_an_unexpected_failure_of_any_launchers_job_is_listed_with_its_traceback
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("name", ["basic", "joblib"])
+def test_a_job_that_exits_has_failed_and_the_others_go_on(tmp_path, name):
+    given = [] if name == "basic" else [launcher(name)]
+    study = ("study._target_=tests.experiments.broken_study.Paired", "+study.leaves=true")
+    code, table, _ = finish(start(tmp_path, *given, *study, "seed=1,2"))
+    assert code == 1
+    assert list(table["state"].str.startswith("failed: SystemExit: 0")) == [True, True]
+    assert len(list(tmp_path.rglob("traceback.txt"))) == 2
+
+
+@pytest.mark.slow
 def test_jobs_in_other_processes_end_in_order_with_the_sweep(tmp_path):
     long = (*TINY[1:], "repeats=3000", "seed=1,2")
     process = start(tmp_path, launcher("joblib"), "hydra.launcher.n_jobs=2", *long)
