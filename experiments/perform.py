@@ -54,7 +54,9 @@ def done(plan: Planned, run_folder: Path) -> Outcome | None:
         return None
     try:
         content = json.loads(file.read_text())
-    except (OSError, ValueError) as error:
+        if not isinstance(content, dict) or not content:
+            raise ValueError("it says nothing")
+    except (OSError, ValueError, RecursionError) as error:
         raise RunError(
             f"{file} cannot be read ({error}): remove it to run that episode again"
         ) from None

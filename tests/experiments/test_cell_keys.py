@@ -4,9 +4,11 @@ import os
 import pytest
 
 from bellman import provenance
+from bellman.errors import RunError
 from bellman.settings import read_settings
 from experiments.cells.base import cell_key
 from experiments.cells.inputs import input_digests
+from experiments.perform import done, planned
 from experiments.studies.comparison import capacity_cell, episode_cells
 from tests.experiments.conftest import read_config
 
@@ -20,6 +22,17 @@ def cells(*overrides):
 
 
 BASE = cells()
+
+
+@pytest.mark.parametrize("content", ["", "{", "{}", "[]", "null", "[" * 10**5])
+def test_a_last_file_that_says_nothing_is_one_line_that_names_it(tmp_path, content):
+    plan = planned(capacity_cell(read_settings(read_config()), {}))
+    assert done(plan, tmp_path) is None
+    file = plan.folder(tmp_path) / "episode.json"
+    file.parent.mkdir(parents=True)
+    file.write_text(content)
+    with pytest.raises(RunError, match=r"episode\.json cannot be read .* remove it to run"):
+        done(plan, tmp_path)
 
 
 def test_all_cells_of_a_study_differ():
