@@ -8,7 +8,14 @@ import json
 from pathlib import Path
 from typing import Any
 
-from analysis.interchange.records import SIMULATED_WORKER, TOO_MANY_REQUESTS, Row, gaps_s, row
+from analysis.interchange.records import (
+    OTHER_SHAPES,
+    SIMULATED_WORKER,
+    TOO_MANY_REQUESTS,
+    Row,
+    gaps_s,
+    row,
+)
 from bellman.errors import RunError
 from bellman.load.schedule import CONGESTED
 from bellman.records import WARMUP, Status
@@ -91,7 +98,7 @@ def read(path: Path, arm: str) -> list[Row]:
                 continue
             try:
                 rows.append(_row(json.loads(text), arm, len(rows)))
-            except (ValueError, KeyError, TypeError) as error:
+            except OTHER_SHAPES as error:
                 raise RunError(
                     f"{path}:{number}: not a line of AIPerf's profile_export.jsonl "
                     f"({type(error).__name__}: {error})"
@@ -111,6 +118,7 @@ def _row(line: dict[str, Any], arm: str, request_id: int) -> Row:
     metadata, metrics, error = line["metadata"], line["metrics"], line.get("error")
     sent_ns = metadata["request_start_ns"]
     intended_ns = metadata.get("credit_issued_ns")
+    ended_ns = metadata.get("request_end_ns")
 
     def after_ms(name: str) -> int | None:
         return None if name not in metrics else sent_ns + round(1e6 * metrics[name]["value"])
@@ -140,7 +148,7 @@ def _row(line: dict[str, Any], arm: str, request_id: int) -> Row:
         sent_s=sent_ns,
         first_token_s=first_ns if status == "ok" else None,
         last_token_s=last_ns if status == "ok" else None,
-        ended_s=metadata.get("request_end_ns"),
+        ended_s=None if ended_ns is None else int(ended_ns),
         prompt_tokens=tokens("input_sequence_length"),
         output_tokens=tokens("output_sequence_length"),
         chunk_gaps_s=[1e-3 * gap_ms for gap_ms in gaps["value"]] if gaps else None,

@@ -14,6 +14,11 @@ from bellman.records import RequestRecord, Status
 
 Row = dict[str, Any]
 """One request, with the columns of `bellman.records.REQUESTS`; unknown is None."""
+OTHER_SHAPES = (
+    *(ValueError, KeyError, IndexError, TypeError),
+    *(AttributeError, OverflowError, RecursionError),
+)
+"""What values of other kinds than a tool writes raise where they are taken for these."""
 TOO_MANY_REQUESTS = 429
 SIMULATED_WORKER = "bellman (simulated)"
 """Keeps a simulated run from coming back as a measured one."""

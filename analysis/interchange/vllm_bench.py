@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from analysis import metrics
-from analysis.interchange.records import TOO_MANY_REQUESTS, Row, gaps_s, row
+from analysis.interchange.records import OTHER_SHAPES, TOO_MANY_REQUESTS, Row, gaps_s, row
 from bellman.errors import RunError
 from bellman.records import WARMUP, Status
 
@@ -122,8 +122,17 @@ def read(path: Path, arm: str) -> list[Row]:
     """Read a detailed result file; raises `RunError` for any other."""
     try:
         result = json.loads(path.read_text())
-    except ValueError:
+    except (ValueError, RecursionError):
         raise RunError(f"{path}: not a JSON file") from None
+    try:
+        return _rows(result, path, arm)
+    except OTHER_SHAPES as error:
+        raise RunError(
+            f"{path}: not a result of vllm bench serve ({type(error).__name__}: {error})"
+        ) from None
+
+
+def _rows(result: Any, path: Path, arm: str) -> list[Row]:
     needed = DETAILED if isinstance(result, dict) and "latencies" in result else (*DETAILED, "itls")
     missing = [name for name in needed if not isinstance(result, dict) or name not in result]
     if missing:

@@ -179,13 +179,29 @@ def test_vllms_own_result_is_read_with_gaps_where_latencies_are_missing(tmp_path
     assert list(frame["status"]) == ["ok", "rejected"]
 
 
+ENDLESS = (
+    '{"metadata": {"request_start_ns": 1}, "metrics": {"request_latency": {"value": Infinity}}}'
+)
+VLLM = {
+    **{name: [1] for name in ("start_times", "ttfts", "input_lens", "output_lens")},
+    **{"errors": [""], "latencies": [2.0]},
+}
+
+
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
         ("a.jsonl", '{"metadata": {}}\n', "a.jsonl:1: not a line of AIPerf"),
+        ("a.jsonl", '{"metadata": {"request_start_ns": 1}, "metrics": null}', "a.jsonl:1: not a"),
+        ("a.jsonl", "[" * 10**5, "a.jsonl:1: not a line of AIPerf"),
+        ("a.jsonl", ENDLESS, "a.jsonl:1: not a line of AIPerf"),
         ("a.jsonl", "\n", "a.jsonl: no requests"),
         ("a.json", '{"ttfts": []}', "--save-detailed"),
         ("a.json", "nonsense", "not a JSON file"),
+        ("a.json", "[" * 10**5, "not a JSON file"),
+        ("a.json", json.dumps(VLLM | {"ttfts": None}), "not a result of vllm bench serve"),
+        ("a.json", json.dumps(VLLM | {"errors": [True]}), "not a result of vllm bench serve"),
+        ("a.json", json.dumps(VLLM | {"start_times": ["x"]}), "not a result of vllm bench serve"),
         ("a.txt", "", "give a profile_export.jsonl"),
     ],
 )
