@@ -19,6 +19,7 @@ from bellman.engines.openai.connections import (
 from bellman.errors import in_one_line
 from bellman.gateway.target import METHODS, check_head, has_control_character, upstream_url
 from bellman.open_files import allow_open_files
+from bellman.redact import conceal
 from bellman.serving.middleware import GENERATING
 from bellman.serving.refusal import ConnectionBroken, RequestRefused
 from bellman.serving.upload import read_upload
@@ -132,7 +133,7 @@ class Proxy:
                     await _hand_down(chunk, send)
             await send({"type": "http.response.body", "body": b"", "more_body": False})
         except (aiohttp.ClientError, OSError) as error:
-            reason = f"upstream {self._url} failed: {in_one_line(error)}"
+            reason = conceal(f"upstream {self._url} failed: {in_one_line(error)}")
             logger.warning("%s", reason)
             # A response that has begun stays incomplete, so the server cuts the connection and
             # the client sees that the stream broke.

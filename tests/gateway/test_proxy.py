@@ -153,6 +153,13 @@ async def test_an_answer_that_is_none_is_a_502(url: str, upstream: Upstream, ans
         assert "\n" not in (await response.json())["error"]["message"]
 
 
+async def test_a_failure_does_not_tell_what_a_query_holds(url: str, upstream: Upstream) -> None:
+    upstream.answer = b"no HTTP\r\n\r\n"
+    answer = await exchange(url, request(path="/v1/chat/completions?api_key=query-secret-0001"))
+    assert answer.startswith(b"HTTP/1.1 502 ") and b"api_key=***" in answer
+    assert b"query-secret-0001" not in answer
+
+
 async def test_an_answer_with_a_long_header_comes_through(url: str, upstream: Upstream) -> None:
     upstream.answer = b"HTTP/1.1 200 OK\r\nX: %b\r\nContent-Length: 2\r\n\r\nok" % (b"a" * 12_000)
     answer = await exchange(url, request("Content-Length: 2", body=b"{}"))

@@ -6,6 +6,7 @@ from email.utils import parsedate_to_datetime
 
 from bellman.engines.base import RequestFailed
 from bellman.foreign_text import printable
+from bellman.redact import conceal
 
 LONGEST = 300
 """Characters of a server's message that a record keeps."""
@@ -27,7 +28,8 @@ def http_failure(
     """Return the failure that a response with an error status is; the last two are headers."""
     message = message_of(body) or "no message"
     if location and status in REDIRECTIONS:
-        message = f"redirects to {printable(location, LONGEST)}: engine.base_url must lead there"
+        place = printable(conceal(location), LONGEST)
+        message = f"redirects to {place}: engine.base_url must lead there"
     return RequestFailed(
         "rejected" if status in REJECTED else "error",
         f"HTTP {status}: {message}",

@@ -10,6 +10,7 @@ import pytest
 from bellman.engines.base import RequestFailed
 from bellman.engines.openai import answer, session, sse
 from bellman.engines.openai.connections import open_pool
+from bellman.engines.openai.failures import http_failure
 from bellman.engines.openai.fetch import NoReply, fetch
 from tests.servers import Mock, a_request, ignore, raw_server
 
@@ -165,3 +166,9 @@ async def test_no_redirection_is_followed_to_anybody() -> None:
             assert (await fetch(pool, "POST", f"{url}/reset_prefix_cache")).status == 307
             assert (await Mock(pool, url).session().state()).level is None
     assert asked == []
+
+
+def test_a_redirection_is_told_without_what_its_query_holds() -> None:
+    failure = http_failure(302, b"", "https://u:user-secret@h/x?X-Amz-Signature=query-secret")
+    assert "https://***@h/x?X-Amz-Signature=***" in failure.reason
+    assert "secret" not in failure.reason
