@@ -76,8 +76,11 @@ class Validation:
             )
 
     def cells(self, settings: Settings) -> Cells:
-        """Yield a cell for every row of every profile, then the fits on other parts of the rows."""
-        yield [*self.row_cells(), *self.refit_cells()]
+        """Yield the fits on other parts of the rows, and a cell for every row of every profile.
+
+        The fits first: they take longest, and what is left in the end does not keep one core alone.
+        """
+        yield [*self.refit_cells(), *self.row_cells()]
 
     def facts(self, settings: Settings) -> dict[str, Any]:
         """Return where the rows come from, and which models have rows but no profile."""
