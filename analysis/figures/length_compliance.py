@@ -65,7 +65,8 @@ def draw_answers(figure: Figure, axes: Axes, answers: pd.DataFrame) -> None:
 
 
 def describe(answers: pd.DataFrame, metadata: dict[str, str]) -> str:
-    """Return the caption: whose answers, and how many."""
+    """Return the caption: whose answers, and how many; those asked to be concise are not shown."""
+    answers = answers[answers["asked_words"].notna()]
     documents = answers["document_id"].nunique()
     cut = (answers["finish_reason"] == "length").mean()
     return (

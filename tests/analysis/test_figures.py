@@ -264,6 +264,8 @@ def bank(tmp_path_factory):
         for asked, words in ((100, 110), (50, 60))
         for document in range(3)
     ]
+    concise = {"asked_words": None, "words": 7, "finish_reason": "length"}
+    rows += [row | concise for row in rows[:3]]  # of no asked length
     known = {"model": "tiny-model", "corpus": "aclsum", "text_digests": {}}
     metadata = dict.fromkeys(METADATA_FIELDS, "x") | known
     path = tmp_path_factory.mktemp("bank") / "bank.parquet"

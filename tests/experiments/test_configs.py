@@ -73,6 +73,27 @@ def test_every_arm_is_valid():
     assert set(settings.arms) == set(arms)
 
 
+REFUSES = "refuses requests: frontier is of the arms that shorten alone"
+ARMS_LEFT_OUT: dict[str, dict[str, str]] = {
+    "arms": {},
+    "kick_the_tires": {},
+    "frontier": {
+        "concise": "the extractive stand-in has no answer to it",
+        **dict.fromkeys(("queue_limit", "shed", "gradient_limit", "breaker"), REFUSES),
+        **dict.fromkeys(("tpm", "tpm_retry", "bellman_tpm"), REFUSES),
+        **dict.fromkeys(("spillover", "bellman_spillover"), REFUSES),
+    },
+}
+"""Arms that an experiment of all arms does not have, with the reason."""
+
+
+@pytest.mark.parametrize("experiment", ARMS_LEFT_OUT)
+def test_an_experiment_of_all_arms_has_every_arm_but_those_left_out_for_a_reason(experiment):
+    listed = list(read_settings(read_config(f"experiment={experiment}")).arms)
+    left_out = ARMS_LEFT_OUT[experiment].keys()
+    assert sorted(listed) == sorted(set(options("arm")) - left_out)
+
+
 @pytest.mark.parametrize("part", ["adaptation", "admission"])
 def test_every_part_of_an_arm_is_valid(part):
     for option in options(part):

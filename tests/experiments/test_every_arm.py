@@ -3,7 +3,7 @@
 import json
 
 import pandas as pd
-import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from rich.console import Console
 
@@ -11,7 +11,6 @@ from analysis.gather import gather
 from bellman.errors import ConfigError, RunError
 from bellman.responses.recorded import (
     PACKAGED,
-    RECORDED_RESPONSES,
     read_recorded,
     write_recorded,
 )
@@ -21,27 +20,17 @@ from tests.experiments.conftest import CONF, TINY, read_config
 ARMS = sorted(path.stem for path in (CONF / "arm").glob("*.yaml"))
 
 
-@pytest.fixture(scope="module")
-def bank(tmp_path_factory):
-    """Return a bank that has answers to `be concise`, too: here, those of 53 words."""
-    table, metadata = read_recorded(PACKAGED / "bank_smollm2_135m_aclsum.parquet")
-    rows = table.to_pylist()
-    rows += [row | {"asked_words": None} for row in rows if row["asked_words"] == 53]
-    path = tmp_path_factory.mktemp("bank") / "bank.parquet"
-    write_recorded(pa.Table.from_pylist(rows, RECORDED_RESPONSES), metadata, path)
-    return path
+PROJECTS = PACKAGED / "bank_smollm2_135m_aclsum.parquet"
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory, bank):
+def folder(tmp_path_factory):
     config = read_config(
         f"arm=[{','.join(ARMS)}]",
         *TINY,
         "arrivals.capacity_rps=12",
         "congestion.q_low=5",
         "congestion.q_high=40",
-        "engine/bank=recorded",
-        f"engine.bank.path={bank}",
         f"folder={tmp_path_factory.mktemp('run') / 'arms'}",
     )
     with pytest.MonkeyPatch.context() as patch:  # the records are enough
@@ -86,7 +75,7 @@ def test_a_cap_cuts_answers_and_their_texts_and_asks_as_ever(folder, answered):
     assert len(cut) > 10
     assert (cut["output_tokens"] == cut["max_tokens"]).all()
     # What the metric reads is cut, too, to the share of the words that the tokens are.
-    bank, _ = read_recorded(PACKAGED / "bank_smollm2_135m_aclsum.parquet")
+    bank, _ = read_recorded(PROJECTS)
     whole = bank.to_pandas().query("asked_words == 300").set_index("document_id")
     texts = pd.read_parquet(folder / "texts.parquet").set_index("text_id")["text"]
     for row in cut.itertuples():
@@ -105,14 +94,28 @@ def test_being_concise_asks_for_no_number_and_has_the_answers_that_were_recorded
     concise = answered("concise")
     assert concise["asked_words"].isna().all()
     assert concise["word_budget"].isna().all()
-    assert concise["output_words"].max() <= 197  # the longest of the bank's stand-ins
+    bank, _ = read_recorded(PROJECTS)
+    answers = bank.to_pandas().query("asked_words.isna()").set_index("document_id")
+    assert len(answers) == len(set(answers.index)) == 112
+    whole = concise[concise["finish_reason"] == "stop"]  # the others end at `max_tokens`
+    assert len(whole) > 100
+    assert whole["output_words"].tolist() == answers.loc[whole["document_id"], "words"].tolist()
+
+
+@pytest.fixture(scope="module")
+def not_concise(tmp_path_factory):
+    """Return a bank without answers to `be concise`."""
+    table, metadata = read_recorded(PROJECTS)
+    path = tmp_path_factory.mktemp("bank") / "bank.parquet"
+    write_recorded(table.filter(pc.is_valid(table["asked_words"])), metadata, path)
+    return path
 
 
 @pytest.mark.parametrize(
     ("overrides", "message"),
     [
         (
-            ["arm=[none,concise]"],
+            ["arm=[none,concise]", "engine/bank=recorded", "engine.bank.path={not_concise}"],
             "arms.concise.adaptation=Concise: the response bank (recorded from "
             "HuggingFaceTB/SmolLM2-135M-Instruct) has no answers to the prompt `be concise`: "
             "not measured; record them with scripts/record_responses.py --concise, or use a real",
@@ -127,7 +130,10 @@ def test_being_concise_asks_for_no_number_and_has_the_answers_that_were_recorded
         ),
     ],
 )
-def test_what_the_bank_cannot_answer_is_refused_before_anything_runs(overrides, message, tmp_path):
+def test_what_the_bank_cannot_answer_is_refused_before_anything_runs(
+    overrides, message, tmp_path, not_concise
+):
+    overrides = [one.format(not_concise=not_concise) for one in overrides]
     with pytest.raises(ConfigError) as caught:
         prepare(read_config(f"outputs={tmp_path}", *overrides))
     assert str(caught.value).startswith(message)
@@ -135,7 +141,7 @@ def test_what_the_bank_cannot_answer_is_refused_before_anything_runs(overrides, 
     assert not list(tmp_path.iterdir())
 
 
-def test_how_concise_a_length_that_is_given_becomes_is_not_made_up(tmp_path, bank):
+def test_how_concise_a_length_that_is_given_becomes_is_not_made_up(tmp_path):
     trace = tmp_path / "trace.jsonl"
     rows = [
         {"timestamp": 1000 * number, "input_length": 500, "output_length": 20, "hash_ids": [1]}
@@ -149,8 +155,6 @@ def test_how_concise_a_length_that_is_given_becomes_is_not_made_up(tmp_path, ban
         f"arrivals.path={trace}",
         "arrivals.warmup_s=0",
         "corpus.limit_documents=4",
-        "engine/bank=recorded",
-        f"engine.bank.path={bank}",
         f"folder={tmp_path / 'run'}",
     )
     with pytest.MonkeyPatch.context() as patch, pytest.raises(RunError) as caught:

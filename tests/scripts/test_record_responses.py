@@ -125,3 +125,5 @@ def test_the_projects_bank_was_recorded_with_the_projects_prompt():
     bank = RecordedBank("bank_smollm2_135m_aclsum.parquet").open(corpus)
     assert bank.metadata["prompt_template"] == TEMPLATE
     assert bank.metadata["text_digests"] == corpus.text_digests
+    assert bank.metadata["concise_prompt_template"] == CONCISE_TEMPLATE
+    assert bank.answers_concise
