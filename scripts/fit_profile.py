@@ -77,13 +77,22 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--front-end-ms", type=float, default=20.0)
     parser.add_argument("--front-end-variation", type=float, default=0.4)
     parser.add_argument(
-        "--kv-token-j", type=float, action="append", default=[], help="where no row can tell it"
+        "--kv-token-j",
+        type=joules_or_fit,
+        action="append",
+        default=[],
+        help="joules where no row can tell it, or `fit`: two tasks with other contexts tell it",
     )
     parser.add_argument("--fit-prompts", nargs="*", default=["lm-arena-chat"])
     parser.add_argument("--prompt-tokens", nargs="*", default=[], help="TASK=MEAN, then not fitted")
     parser.add_argument("--output", type=Path, default=Path("conf/engine/profile"))
     parser.add_argument("--figures", type=Path, help="folder for figures of the kernels' errors")
     return parser.parse_args()
+
+
+def joules_or_fit(text: str) -> float | None:
+    """Read joules; None for `fit`."""
+    return None if text == "fit" else float(text)
 
 
 def main() -> int:

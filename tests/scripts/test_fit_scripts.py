@@ -80,3 +80,12 @@ def test_a_profile_with_an_odd_name_is_read_as_it_was_written(tmp_path):
     path = tmp_path / "profile.yaml"
     path.write_text(to_yaml(profile, ["kernels: 1 step"]))
     assert build(OmegaConf.to_container(OmegaConf.load(path)), "profile") == profile
+
+
+def test_the_energy_of_a_kv_token_is_given_or_fitted_model_by_model():
+    from fit_profile import joules_or_fit
+
+    assert joules_or_fit("2.4e-5") == 2.4e-5
+    assert joules_or_fit("fit") is None
+    with pytest.raises(ValueError, match="could not convert"):
+        joules_or_fit("fitt")
