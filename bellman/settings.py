@@ -138,8 +138,10 @@ def read_settings(config: DictConfig) -> Settings:
     values: dict[str, Any] = {str(key): value for key, value in resolved.items()}
     own = {key: value for key, value in values.items() if key in RunSettings.__dataclass_fields__}
     run = build_class(RunSettings, own, "")
-    arms = values["arms"]
-    require(isinstance(arms, dict) and len(arms) > 0, "arms", arms, "must be a mapping of arms")
+    arms = values.get("arms")
+    named = isinstance(arms, dict) and len(arms) > 0
+    require(named, "arms", arms, "must be a mapping of arms: choose them by arm=[none,bellman]")
+    assert isinstance(arms, dict)
     for name in arms:
         valid = bool(ARM_NAME.fullmatch(str(name)))
         require(valid, f"arms.{name}", name, "must be named by letters, digits, _ + . and -")

@@ -139,6 +139,7 @@ def test_an_arms_own_engine_is_of_the_runs_kind():
         ("arms.none.adaptation.alpha_min=0", "arms.none.adaptation.alpha_min=0: must be in (0"),
         ("baseline=bellmann", "baseline=bellmann: must be one of none, bellman"),
         ("arm=[bellman]", "baseline=none: must be one of bellman"),
+        ("arm=[]", "arms=None: must be a mapping of arms: choose them by arm=[none,bellman]"),
         ("arrivals.overload=-1", "arrivals.overload=-1: must be greater than 0"),
         ("arrivals.congested_s=0", "arrivals.congested_s=0: must be greater than 0"),
         ("arrivals.capacity_rps=-3", "arrivals.capacity_rps=-3: must be greater than 0, or null"),
