@@ -49,6 +49,8 @@ class Use:
     gateways: int = 2
     period_s: float = 1.0
     """Of control, where gateways share through DynamoDB."""
+    looks: int = 4
+    """A period, of a gateway that does not run the law: `bellman.store.publisher.LOOKS`."""
     lambda_ms: float = 20.0
     """What an event takes: an assumption; Lambda's own metric Duration tells."""
     lambda_gb: float = 0.25
@@ -71,8 +73,11 @@ def serverless(use: Use, prices: Prices) -> dict[str, float]:
 
 
 def gateways(use: Use, prices: Prices) -> dict[str, float]:
-    """Return dollars a month where gateways share by DynamoDB: each reports, one publishes."""
-    writes = (use.gateways + 1) * SECONDS / use.period_s
+    """Return dollars a month where gateways share by DynamoDB.
+
+    One reports and publishes once a period, the others report at every look.
+    """
+    writes = (2 + (use.gateways - 1) * use.looks) * SECONDS / use.period_s
     return {"DynamoDB, writes": writes / MILLION * prices.dynamodb_million_writes}
 
 

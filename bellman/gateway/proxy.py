@@ -105,16 +105,16 @@ class Proxy:
             return
         url = upstream_url(self._upstream, scope)
         body = await read_upload(scope, receive)
-        forward = asyncio.create_task(self._forward(url, scope, body, send))
-        gone = asyncio.create_task(_disconnect(receive))
         try:
-            await asyncio.wait((forward, gone), return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            gone.cancel()
-            forward.cancel()  # does nothing when it is done
-            await asyncio.gather(gone, forward, return_exceptions=True)
-        if not forward.cancelled():
-            forward.result()
+            async with asyncio.timeout(None) as while_connected:
+                gone = asyncio.create_task(_disconnect(receive, while_connected))
+                try:
+                    await self._forward(url, scope, body, send)
+                finally:
+                    gone.cancel()
+        except TimeoutError:
+            if not while_connected.expired():
+                raise
 
     async def _forward(self, url: URL, scope: Scope, body: bytes, send: Send) -> None:
         started = False
@@ -189,8 +189,9 @@ def _text(value: bytes) -> str:
         return value.decode("latin-1")
 
 
-async def _disconnect(receive: Receive) -> None:
-    """Return when the client has gone."""
+async def _disconnect(receive: Receive, while_connected: asyncio.Timeout) -> None:
+    """End what goes on while the client is connected when it has gone."""
     with suppress(OSError):
         while (await receive())["type"] != "http.disconnect":
             pass
+    while_connected.reschedule(0.0)

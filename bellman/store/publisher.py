@@ -19,6 +19,9 @@ LEASE_PERIODS = 3
 """A holder that misses so many periods loses its lease. A store that takes longer is gone."""
 STALE_PERIODS = 5
 """An older level is withdrawn. It outlives its publisher until another has taken the lease."""
+LOOKS = 4
+"""So often a period a gateway without the lease looks at the store: what it hands out is at most a
+period and a quarter old."""
 LEAVE_S = 1.0
 """At its end a gateway waits so long for the store."""
 
@@ -26,10 +29,11 @@ logger = logging.getLogger(__name__)
 
 
 class SharedPublisher:
-    """Exchanges with the store every `period_s`, off the requests' way, and caches the level.
+    """Exchanges with the store off the requests' way, and caches the level.
 
-    Every gateway counts and reads. The one that holds the lease runs the law on the requests of
-    all, from the state that its predecessor left. A gateway whose sensor or law fails takes no
+    Every gateway counts and reads. The one that holds the lease runs the law every `period_s` on
+    the requests of all, from the state that its predecessor left; the others look more often, as
+    their times are not its. A gateway whose sensor or law fails takes no
     lease. Requests read the cache: no failure of the store delays them, but an old level is none.
     """
 
@@ -79,17 +83,20 @@ class SharedPublisher:
         return "no gateway publishes a level" if self.failure is None else str(self.failure)
 
     async def run(self) -> None:
-        """Exchange at once and then every period, until cancelled; then there is no level."""
-        ticks = Ticks(self._period_s)
-        dt_s = self._period_s
+        """Exchange at once and then every period or look; once cancelled there is no level."""
+        looks = Ticks(self._period_s / LOOKS)
+        since_s = self._period_s
         task = asyncio.current_task()
         assert task is not None
         try:
             while True:
-                await self.update(dt_s)
+                # Who has no lease and takes one runs the law for a period.
+                await self.update(since_s if self.token is not None else self._period_s)
                 if task.cancelling():
                     return  # a store's client lost the cancellation on its way
-                dt_s = await ticks.wait()
+                since_s = await looks.wait()
+                while self.token is not None and since_s < (1 - 0.5 / LOOKS) * self._period_s:
+                    since_s += await looks.wait()
         finally:
             self._cached = None
             with suppress(Exception):  # what stays in the store expires

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from bellman.store.publisher import LOOKS
 from deploy.cost import SECONDS, Prices, Use, gateways, report, serverless
 
 OPERATION = Path(__file__).parents[2] / "docs" / "operation.md"
@@ -32,9 +33,10 @@ def test_each_price_is_paid_for_what_it_is_of(price: str, part: str, expected: f
 
 
 def test_gateways_pay_for_their_reports_and_the_publication() -> None:
-    use = Use(gateways=4, period_s=2.0)
+    assert Use().looks == LOOKS
+    use = Use(gateways=4, period_s=2.0, looks=3)
     paid = gateways(use, Prices(dynamodb_million_writes=1.0))
-    assert sum(paid.values()) == pytest.approx(5 * SECONDS / 2 / 1e6)
+    assert sum(paid.values()) == pytest.approx((2 + 3 * 3) * SECONDS / 2 / 1e6)
 
 
 def test_the_documentation_shows_what_is_computed() -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from bellman.controllers.base import Level
 from bellman.store.base import Seat
 from bellman.store.memory import MemorySeat, MemoryStore
-from bellman.store.publisher import LEASE_PERIODS, STALE_PERIODS, SharedPublisher
+from bellman.store.publisher import LEASE_PERIODS, LOOKS, STALE_PERIODS, SharedPublisher
 from bellman.virtual_time import run
 from tests.store.publishers import LAW, PERIOD_S, SLOW_LAW, Gateway, Line, scene
 
@@ -32,14 +32,38 @@ async def test_one_runs_the_law_on_the_requests_of_all(gateways: list[Gateway], 
 
 
 @scene()
-async def test_a_change_that_the_holder_saw_is_everywhere_within_a_period(
+async def test_a_change_that_the_holder_saw_is_everywhere_within_a_look(
     gateways: list[Gateway], _: Any
 ) -> None:
     gateways[0].load(50)
     while gateways[0].level != 0.6:
         await asyncio.sleep(0.01)
-    await asyncio.sleep(PERIOD_S + 0.01)
+    await asyncio.sleep(PERIOD_S / LOOKS + 0.01)
     assert gateways[1].level == 0.6
+
+
+@pytest.mark.parametrize("apart_s", [0.0, 0.1, 0.249, 0.26, 0.5, 0.9, 0.999])
+def test_no_level_is_older_than_a_period_and_a_look(
+    apart_s: float, caplog: pytest.LogCaptureFixture
+) -> None:
+    @scene(laws=SLOW_LAW, count=3, apart_s=apart_s)
+    async def ages(gateways: list[Gateway], _: Any) -> None:
+        loop = asyncio.get_running_loop()
+        oldest_s = [0.0] * len(gateways)
+        published = len(gateways[0].line.published)
+        for _ in range(1000):
+            await asyncio.sleep(0.01 * PERIOD_S)
+            for number, gateway in enumerate(gateways):
+                signal = gateway.publisher.signal
+                assert signal is not None
+                oldest_s[number] = max(oldest_s[number], loop.time() - signal.time_s)
+        assert oldest_s[0] <= 1.001 * PERIOD_S
+        assert max(oldest_s) <= (1 + 1 / LOOKS) * PERIOD_S + 0.001
+        # The law runs once a period all the same, and nobody else's does.
+        assert len(gateways[0].line.published) - published == 10
+        assert [gateway.line.published for gateway in gateways[1:]] == [[], []]
+
+    ages(caplog)
 
 
 @scene(laws=SLOW_LAW)
