@@ -1,6 +1,7 @@
 """The gateway of one process: its routes, and what they share."""
 
 import asyncio
+import gc
 import logging
 import multiprocessing
 import os
@@ -26,6 +27,9 @@ from bellman.store.publisher import LEASE_PERIODS
 
 METRICS_PERIOD_S = 1.0
 """How old another process's counts are at most, where several answer for one gateway."""
+
+COLLECT_AFTER = 20_000
+"""Objects that are made and not freed before the garbage collector looks at them."""
 
 
 def gateway_app(arguments: Arguments) -> ASGIApp:
@@ -88,6 +92,7 @@ class Gateway:
             background.append(asyncio.create_task(energy))
         for task in background:
             stack.callback(task.cancel)
+        collect_rarely()
 
         if (parent := multiprocessing.parent_process()) is not None:
             # A worker process does not outlive uvicorn's supervisor, however that ends.
@@ -120,3 +125,14 @@ class Gateway:
             message = "several upstreams: start the gateway with the control"
             response = error_response(409, "Conflict", message, self._level())
         await (app if response is None else response)(scope, receive, send)
+
+
+def collect_rarely() -> None:
+    """Spare the requests the garbage collector's looks at what lives as long as the process.
+
+    A full collection goes through all that the imported packages made, and stalls every request
+    meanwhile; what a request makes is freed without it.
+    """
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(COLLECT_AFTER)
