@@ -57,6 +57,18 @@ def learn(config: Any) -> None:
     _values.update(_of_environment(), _secrets(config))
 
 
+def learn_command(words: Iterable[str]) -> None:
+    """Remember what a command line gives to options like `--api-key`."""
+    secret = False
+    for word in words:
+        value = word
+        if word.startswith("--"):
+            option, _, value = word.partition("=")
+            secret = is_secret_name(option)
+        if secret:
+            _values.update(_long([value]))
+
+
 def redact(value: Any, name: str = "") -> Any:
     """Return a copy of nested values without secrets."""
     if isinstance(value, Mapping):

@@ -4,6 +4,8 @@ A server starts processes of its own, and the run that wanted it may be killed w
 clean up. This small process stands between the two (Linux): it starts the command, waits until the
 command ends or its own standard input closes (which it does however the run ends), and then ends
 every process that came of the command. Its exit status is the command's, 128 + n for signal n.
+What they write passes through it, so that no log has a secret of the environment or the command
+line.
 """
 
 import ctypes
@@ -13,9 +15,15 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
+from io import FileIO, TextIOWrapper
+from threading import Thread
 from types import FrameType
+from typing import IO
 
 import psutil
+
+from bellman.redact import conceal, learn_command
 
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
@@ -24,6 +32,8 @@ GRACE_S = 8.0
 ORPHANS_GRACE_S = 1.0
 """What it left behind gets so long to notice."""
 POLL_S = 0.02
+LAST_WORDS_S = 5.0
+"""What was written is passed on for so long after all have ended."""
 
 libc = ctypes.CDLL(None, use_errno=True)
 
@@ -36,14 +46,31 @@ def main() -> int:
     command = subprocess.Popen(
         sys.argv[1:],
         stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
         preexec_fn=_die_with_me,  # noqa: PLW1509 - this process has one thread
     )
+    assert command.stdout is not None
+    learn_command(sys.argv[1:])
+    output = Thread(target=pass_on, args=(command.stdout,), daemon=True)
+    output.start()
     try:
         _wait_for_end(command.pid)
     finally:
         end_descendants()
+        output.join(LAST_WORDS_S)
     status = command.wait()
     return status if status >= 0 else 128 - status
+
+
+def pass_on(source: IO[bytes]) -> None:
+    """Write lines as they come, without secrets; bytes that are no text stay."""
+    # Not buffered: what a full disk does not take must neither stay nor change the exit status.
+    target = FileIO(1, "w", closefd=False)
+    # newline="": a progress bar's line ends with a carriage return.
+    for line in TextIOWrapper(source, "utf-8", "surrogateescape", newline=""):
+        with suppress(OSError):  # the command must not wait for its log
+            target.write(conceal(line).encode("utf-8", "surrogateescape"))
 
 
 def end_descendants() -> None:

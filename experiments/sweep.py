@@ -1,6 +1,7 @@
 """Multirun: every configuration is checked before the first one runs; one combined table after."""
 
 import itertools
+import logging
 import os
 import signal
 import sys
@@ -23,7 +24,7 @@ from bellman import interruption
 from bellman.errors import ConfigError, RunError
 from bellman.live_process import this_process
 from bellman.records import write_text
-from bellman.redact import conceal
+from bellman.redact import conceal, learn, redact
 from experiments.execute import prepare
 from experiments.job_notes import Job, JobNotes, new_notes
 from experiments.messages import one_line
@@ -61,6 +62,7 @@ class SweepCallback(Callback):
             for job in jobs:
                 prepare(compose(config_name=config.hydra.job.config_name, overrides=job))
             self.notes = new_notes(Path(config.hydra.sweep.dir), jobs)
+            write_configuration(config, self.notes.folder)
         except (ConfigError, RunError, HydraException, OmegaConfBaseException, OSError) as error:
             print(f"error: {conceal(one_line(error, overrides))}", file=sys.stderr)
             raise SystemExit(2) from None
@@ -73,6 +75,29 @@ class SweepCallback(Callback):
             job = Job(list(config.hydra.overrides.task), this_process())
             _current.job = (self.notes, int(config.hydra.job.num), job)
             self.notes.write(int(config.hydra.job.num), job)
+
+
+class Concealing(logging.Filter):
+    """Keeps secrets out of what Hydra's launchers say of their jobs."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Let every record through, without secrets."""
+        record.msg, record.args = conceal(record.getMessage()), ()
+        return True
+
+
+def write_configuration(config: DictConfig, folder: Path) -> None:
+    """Write a sweep's configuration without its secrets, and keep Hydra from writing it with them.
+
+    Hydra is about to write it and the command's overrides as `multirun.yaml`, and cannot be told
+    not to: what it writes there goes nowhere.
+    """
+    values = OmegaConf.to_container(config)
+    learn(values)
+    write_text(OmegaConf.to_yaml(OmegaConf.create(redact(values))), folder / "sweep.yaml")
+    nowhere = folder / "nowhere"
+    nowhere.symlink_to(os.devnull)
+    nowhere.replace(Path(config.hydra.sweep.dir) / "multirun.yaml")
 
 
 def job_overrides(config: DictConfig) -> list[list[str]]:

@@ -89,12 +89,37 @@ def test_a_known_secret_is_hidden_as_urls_and_json_write_it(
 
 
 @pytest.mark.slow
-def test_no_file_and_no_line_of_a_run_has_a_secret(tmp_path: Path) -> None:
+def test_what_a_supervised_command_writes_has_no_secret() -> None:
+    """As vLLM does, which logs its arguments."""
+    given, variable = "argument-secret-0004", "variable-secret-0005"
+    program = (
+        "import os, sys; print('non-default', {'api_key': sys.argv[2:]}, flush=True);"
+        "sys.stderr.buffer.write(os.environ['HF_TOKEN'].encode() + b' \\xff 50 %\\r100 %')"
+    )
+    command = [sys.executable, "-c", program, "--api-key", given, f"{given}-2"]
+    supervised = subprocess.Popen(
+        [sys.executable, "-m", "bellman.supervise", *command],
+        cwd=ROOT,
+        env={**os.environ, "HF_TOKEN": variable},
+        stdin=subprocess.PIPE,  # closed, it would end the command
+        stdout=subprocess.PIPE,
+    )
+    with supervised:
+        assert supervised.stdout is not None
+        written = supervised.stdout.read()
+    assert written == b"non-default {'api_key': ['***', '***']}\n*** \xff 50 %\r100 %"
+    assert supervised.returncode == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sweep", [(), ("-m", "seed=1,2")])
+def test_no_file_and_no_line_of_a_run_has_a_secret(tmp_path: Path, sweep: tuple[str, ...]) -> None:
     """A server that nobody reaches: its URL, the environment and the configuration hold secrets."""
     url, variable, sampled = "urlsecret-0001", "variable-secret-0002", "sampling-secret-0003"
     command = [
         sys.executable,
         "run.py",
+        *sweep,
         "engine=openai",
         f"engine.base_url='http://user:{url}@127.0.0.1:9/v1'",
         f"+engine.sampling.api_key={sampled}",
@@ -111,8 +136,12 @@ def test_no_file_and_no_line_of_a_run_has_a_secret(tmp_path: Path) -> None:
     )
     assert done.returncode == 1 and "no OpenAI-compatible server answers" in done.stderr
     files = [path for path in tmp_path.rglob("*") if path.is_file()]
-    assert {"config.yaml", "provenance.json", "status.json"} <= {path.name for path in files}
+    names = ["config.yaml", "provenance.json", "status.json", *(["sweep.yaml"] if sweep else [])]
+    assert set(names) <= {path.name for path in files}
     for secret in (url, variable, sampled):
         assert secret not in done.stdout + done.stderr
         for path in files:
             assert secret.encode() not in path.read_bytes(), path.name
+    if sweep:
+        (written,) = (path.read_text() for path in files if path.name == "sweep.yaml")
+        assert "+engine.sampling.api_key=***" in written and "seed=1,2" in written

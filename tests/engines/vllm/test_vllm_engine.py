@@ -37,7 +37,8 @@ async def generated_tokens(session: EngineSession) -> int | None:
 
 async def test_serves_episodes_with_their_own_law_and_leaves_nothing(stand_in, tmp_path):
     port = process.free_port(None)
-    engine = stand_in("orphan", port=port, arguments={"max_num_seqs": 16, "enforce-eager": True})
+    arguments = {"max_num_seqs": 16, "enforce-eager": True, "api_key": "argument-secret"}
+    engine = stand_in("orphan", port=port, arguments=arguments)
     async with engine, open_pool(None) as pool:
         async with engine.session(NO_CONTROL) as session:
             headers: list[str] = []
@@ -62,7 +63,7 @@ async def test_serves_episodes_with_their_own_law_and_leaves_nothing(stand_in, t
         assert len(marked_processes(tmp_path)) == 3  # supervisor, server, its child
     assert not marked_processes(tmp_path)
     log = (tmp_path / "vllm.log").read_text()
-    assert "--max-num-seqs 16 --enforce-eager" in log
+    assert "--max-num-seqs 16 --enforce-eager --api-key ***" in log
     assert engine.source == "measured"
     assert engine.response_source == "model"
 
