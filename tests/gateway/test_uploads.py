@@ -30,9 +30,9 @@ SHORT = """
 import bellman.gateway.protocol
 import bellman.serving.refusal
 import bellman.serving.upload
-bellman.gateway.protocol.HEAD_DEADLINE_S = 0.3
+bellman.gateway.protocol.HEAD_DEADLINE_S = 1.0
 bellman.serving.refusal.LINGER_S = 0.3
-bellman.serving.upload.DEADLINE_S = 0.3
+bellman.serving.upload.DEADLINE_S = 1.0
 bellman.serving.upload.LONGEST_BYTES = 100_000
 """
 DOORS = ["middleware", "gateway"]

@@ -1,5 +1,6 @@
 """Stores as processes of their own: Redis from Debian's packages, DynamoDB by moto's server."""
 
+import random
 import shutil
 import signal
 import socket
@@ -19,6 +20,8 @@ from tests.store.network import Host
 needs_redis = pytest.mark.skipif(
     shutil.which("redis-server") is None, reason="no redis-server (Debian's package of that name)"
 )
+PORTS = range(20_000, 32_000)
+"""Below those that the kernel gives to connections: a killed server finds its port free again."""
 AWS = {
     "AWS_ACCESS_KEY_ID": "testing",
     "AWS_SECRET_ACCESS_KEY": "testing",
@@ -27,10 +30,14 @@ AWS = {
 
 
 def free_port() -> int:
-    """Return a loopback port that nobody listens on now."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port: int = listener.getsockname()[1]
+    """Return a loopback port that nobody listens on now, and that no connection is given."""
+    for port in random.sample(PORTS, len(PORTS)):
+        try:
+            socket.create_server(("127.0.0.1", port)).close()
+        except OSError:
+            continue
         return port
+    raise OSError("no free port")
 
 
 @dataclass
@@ -55,7 +62,8 @@ class RedisServer:
             command = [*self.host.run, *command]
         command += ["--save", "", "--appendonly", "no", "--dir", str(self.folder)]
         self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
-        wait_for("127.0.0.1" if self.host is None else self.host.addresses[0], self.port)
+        address = "127.0.0.1" if self.host is None else self.host.addresses[0]
+        wait_for(address, self.port, self.process)
 
     def kill(self) -> None:
         assert self.process is not None
@@ -97,17 +105,18 @@ def moto_server() -> Iterator[str]:
     command = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
-        wait_for("127.0.0.1", port)
+        wait_for("127.0.0.1", port, process)
         yield f"http://127.0.0.1:{port}"
     finally:
         process.kill()
         process.wait()
 
 
-def wait_for(address: str, port: int) -> None:
-    """Wait until something listens."""
+def wait_for(address: str, port: int, process: subprocess.Popen[bytes]) -> None:
+    """Wait until a process listens."""
     end_s = time.monotonic() + 60
     while time.monotonic() < end_s:
+        assert process.poll() is None, f"{process.args} has ended"
         try:
             socket.create_connection((address, port)).close()
         except OSError:

@@ -64,16 +64,18 @@ async def test_the_store_is_killed_and_comes_back(
         for gateway in gateways:
             metrics = await gateway.metrics(pool)
             assert "bellman_congestion_level" not in metrics
-            assert (metrics["bellman_store_up"], metrics["bellman_store_outages_total"]) == (0, 1)
+            assert metrics["bellman_store_up"] == 0
             async with pool.get(f"{gateway.url}/health") as answer:
                 assert answer.status == 200 and HEADER not in answer.headers
         redis.start()
         await until_levels(pool, gateways, [1.0, 1.0])
     for gateway in gateways:
-        assert (await gateway.metrics(pool))["bellman_store_up"] == 1
-        log = gateway.log.read_text()
-        assert log.count("the signal store: ") == 1, log
-        assert log.count("the signal store answers again") == 1
+        metrics = await gateway.metrics(pool)
+        assert metrics["bellman_store_up"] == 1
+        # A busy machine may be slow enough for outages of its own: each is one, and said once.
+        log, outages = gateway.log.read_text(), metrics["bellman_store_outages_total"]
+        assert outages >= 1
+        assert log.count("the signal store: ") == log.count("answers again") == outages, log
         assert "Traceback" not in log
 
 
