@@ -12,6 +12,11 @@ from tests.engines.openai.test_stale_connections import ANSWER, Drop, close, res
 from tests.servers import gateway, raw_server
 
 pytestmark = pytest.mark.slow
+PATIENT = """
+import bellman.engines.openai.connections as connections
+connections.KEEP_ALIVE_S = 600.0
+"""
+"""A busy machine may take longer from one request to the next than idle connections are kept."""
 CHAT = "/v1/chat/completions"
 
 
@@ -44,7 +49,7 @@ async def asked(upstream: Upstream, path: str, times: int) -> AsyncIterator[tupl
     """Send requests one after the other; give their statuses and the gateway's URL."""
     async with (
         raw_server(upstream.serve) as upstream_url,
-        gateway(upstream_url) as url,
+        gateway(upstream_url, patch=PATIENT) as url,
         open_pool(None) as pool,
     ):
         statuses = []
