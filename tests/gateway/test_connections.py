@@ -16,7 +16,9 @@ PATIENT = """
 import bellman.engines.openai.connections as connections
 connections.KEEP_ALIVE_S = 600.0
 """
-"""A busy machine may take longer from one request to the next than idle connections are kept."""
+SELDOM = ["--scrape-period-s", "600"]
+"""A busy machine may take longer from one request to the next than idle connections are kept, and a
+scrape may take the one that is idle."""
 CHAT = "/v1/chat/completions"
 
 
@@ -49,7 +51,7 @@ async def asked(upstream: Upstream, path: str, times: int) -> AsyncIterator[tupl
     """Send requests one after the other; give their statuses and the gateway's URL."""
     async with (
         raw_server(upstream.serve) as upstream_url,
-        gateway(upstream_url, patch=PATIENT) as url,
+        gateway(upstream_url, SELDOM, PATIENT) as url,
         open_pool(None) as pool,
     ):
         statuses = []
