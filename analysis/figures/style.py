@@ -307,13 +307,14 @@ def save(figure: Figure, folder: Path, name: str, kinds: Sequence[str] = PAPER) 
     engine = figure.get_layout_engine()
     assert engine is not None
     engine.execute(figure)
-    with mpl.rc_context({"figure.constrained_layout.use": False}):
-        figure.set_layout_engine(None)  # it is laid out; else each file is drawn twice
     files = []
-    for kind in kinds:
-        path = folder / f"{name}.{kind}"
-        figure.savefig(path, dpi=DPI, metadata=METADATA[kind])
-        files.append(path)
+    # It is laid out; else each file is drawn twice. Saving sets the engine again, by this entry.
+    with mpl.rc_context({"figure.constrained_layout.use": False}):
+        figure.set_layout_engine(None)
+        for kind in kinds:
+            path = folder / f"{name}.{kind}"
+            figure.savefig(path, dpi=DPI, metadata=METADATA[kind])
+            files.append(path)
     path = folder / f"{name}.txt"
     write_text(caption_of(figure) + "\n", path)
     return [*files, path]

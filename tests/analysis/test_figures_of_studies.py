@@ -257,3 +257,14 @@ def test_names_in_a_heap_are_all_written_and_none_covers_a_name_or_a_mark():
             assert not box.count_overlaps(boxes[:number])
             assert not any(box.contains(*mark) for mark in marks)
     plt.close(figure)
+
+
+def test_every_file_of_a_figure_has_its_layout(tmp_path):
+    """The axes stay above the line of the source, in the file that is written last, too."""
+    style.use_style()
+    figure = validation_errors.draw(steady_states())
+    figure.get_layout_engine().execute(figure)
+    laid_out = [axes.get_position().bounds for axes in figure.axes]
+    style.save(figure, tmp_path, "figure", ("pdf", "png"))
+    assert [axes.get_position().bounds for axes in figure.axes] == laid_out
+    plt.close(figure)
