@@ -218,10 +218,8 @@ class SimulatedSession:
         return SessionReport(prefix_cache="starts empty" if self._prefix_caching else "disabled")
 
     def finish(self, sequence: Sequence) -> None:
-        """Take a sequence that the scheduler has finished; who hears of it may ask for more."""
+        """Take a sequence that has its last token; its end is told when the scheduler is done."""
         self._finished.append(sequence)
-        if len(self._finished) == 1:
-            self._loop.call_soon(self._hand_over)
 
     def _arrive(self, sequence: Sequence) -> None:
         """Queue a request that the front end is done with."""
@@ -267,6 +265,8 @@ class SimulatedSession:
         The quarter of a tick keeps the loop from calling a tick early: it takes a timer as due
         when less than its resolution is missing.
         """
+        if self._finished:  # by a look at the scheduler; whoever looked is not interrupted
+            self._loop.call_soon(self._hand_over)
         event_s = self._scheduler.next_event_s
         if event_s == self._timer_s:
             return
@@ -288,6 +288,7 @@ class SimulatedSession:
         try:
             self._scheduler.advance(max(event_s, self._loop.time()))
             self._scheduler.start()
+            self._hand_over()
             self._arm()
         except Exception as failure:  # a callback's exception would only be logged
             self._fail(failure)
