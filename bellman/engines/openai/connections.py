@@ -24,14 +24,22 @@ LARGEST_HEADER_BYTES = 64 * 2**10
 
 
 class CountingHandler(ResponseHandler):
-    """The connection, which counts what came over it."""
+    """The connection, which counts what came over it, and ends an answer that breaks."""
 
     received_bytes = 0
 
     def data_received(self, data: bytes) -> None:
-        """Count and take the next bytes."""
+        """Count and take the next bytes; what is no HTTP ends the answer that it is part of.
+
+        aiohttp's compiled parser forgets the body at an error, so that who reads it would wait for
+        ever.
+        """
         self.received_bytes += len(data)
+        body = self._payload
         super().data_received(data)
+        error = self.exception()
+        if error is not None and body is not None and body.exception() is None:
+            body.set_exception(aiohttp.ClientPayloadError(str(error)), error)
 
 
 class Exchange:

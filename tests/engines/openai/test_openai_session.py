@@ -287,6 +287,24 @@ async def test_a_server_that_speaks_something_else(mock: Mock, reply: bytes, rea
     assert reason in failure.reason
 
 
+async def test_a_body_that_is_no_http_any_more_ends_its_request_alone(mock: Mock) -> None:
+    """On a connection that stays open, and in a read of its own."""
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        head = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n"
+        writer.write(head + b"transfer-encoding: chunked\r\n\r\n6\r\ndata: \r\n")
+        await asyncio.sleep(0.1)
+        writer.write(b"no size\r\n")
+        await reader.read()
+        writer.close()
+
+    async with raw_server(answer) as url:
+        failure = await fails(Mock(mock.pool, url))
+    assert failure.status == "error"
+    assert "connection failed" in failure.reason
+
+
 @pytest.mark.parametrize(
     ("body", "message"),
     [
