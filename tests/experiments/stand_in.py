@@ -4,8 +4,9 @@ It counts the tokens of prompts itself, as a server does, and tells its KV cache
 """
 
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from typing import ClassVar
+
+from msgspec.structs import replace
 
 from bellman.engines.simulated.engine import RunningSimulatedEngine, SimulatedEngine
 from bellman.schema import schema
